@@ -89,7 +89,7 @@ impl OpenAiCompatible {
 
     /// What its errors mean.
     #[must_use]
-    pub fn rules(self, rules: RulePack) -> Self {
+    pub fn rule_pack(self, rules: RulePack) -> Self {
         Self(self.0.rules(rules))
     }
 }

@@ -87,7 +87,7 @@ impl OpenAi {
 
     /// What errors mean, instead of [`RulePack::openai`].
     #[must_use]
-    pub fn rules(self, rules: RulePack) -> Self {
+    pub fn rule_pack(self, rules: RulePack) -> Self {
         Self(self.0.rules(rules))
     }
 }
