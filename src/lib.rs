@@ -2,5 +2,7 @@
 
 mod record;
 pub mod resilience;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use record::{ConfigError, ConfigProblem};
