@@ -4,7 +4,7 @@ use super::answer::Answer;
 use super::journal::Received;
 use super::openai::OpenAi;
 use super::protocol::{Plain, Protocol};
-use super::script::Script;
+use super::script::{Next, Script};
 use super::serve::{Shared, accept};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -171,6 +171,27 @@ impl FakeProviderBuilder {
     /// Sets the answer for when the script is used up. Default: an echo of what was asked.
     pub fn otherwise(mut self, answer: Answer) -> Self {
         self.script.set_otherwise(answer);
+        self
+    }
+
+    /// Sets a rule that answers when the script is used up: by path, by body, by the time or the number of a request.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use steadfast::testing::{Answer, FakeProvider, Fault};
+    ///
+    /// let fake = FakeProvider::openai()
+    ///     .otherwise_with(|received| match received.json() {
+    ///         Ok(body) if body["model"] == "gpt-old" => Fault::status(404),
+    ///         _ => Answer::echo(),
+    ///     })
+    ///     .start()
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn otherwise_with(mut self, rule: impl Fn(&Received) -> Answer + Send + Sync + 'static) -> Self {
+        self.script.set_otherwise(Next::Rule(Arc::new(rule)));
         self
     }
 

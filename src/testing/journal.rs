@@ -12,6 +12,8 @@ pub struct Received {
     pub at: Duration,
     /// The connection it came on, counted from 1. Two requests with the same number shared one.
     pub connection: u64,
+    /// Whether another request came on that connection before.
+    pub reused: bool,
     /// Its method.
     pub method: Method,
     /// Its path and query, as sent.

@@ -5,7 +5,7 @@ use super::delivery::{Delivery, Ending, Extent, Piece};
 use super::http1::{self, Request};
 use super::journal::Received;
 use super::protocol::{Body, Protocol, Rendered};
-use super::script::Script;
+use super::script::{Next, Script};
 use super::wire::{NoRequest, Wire};
 use bytes::Bytes;
 use std::io;
@@ -75,21 +75,29 @@ impl Shared {
     }
 
     /// Writes a request into the journal, and decides what is answered.
-    fn receive(&self, request: Request, connection: u64, fresh: bool) -> (Arc<Answer>, Action) {
+    fn receive(&self, request: Request, connection: u64, reused: bool) -> (Arc<Answer>, Action) {
         let id = format!("{:04x}{:012x}", self.port, self.serial.fetch_add(1, Ordering::Relaxed));
         let asked = self.protocol.read(&request, &id);
-        let answer = {
-            let mut state = self.state();
-            let answer = state.script.take(fresh);
-            let answered = match (&answer.content, &asked) {
-                (Content::Reply(_), Err(refusal)) => format!("{} in place of {answer}", refusal.status),
-                _ => answer.to_string(),
-            };
-            let Request { method, path, headers, body, keep_alive: _ } = request;
-            let at = self.started.elapsed();
-            state.journal.push(Received { at, connection, method, path, headers, body, answered });
-            answer
+        let Request { method, path, headers, body, keep_alive: _ } = request;
+        let (at, answered) = (self.started.elapsed(), String::new());
+        let mut received = Received { at, connection, reused, method, path, headers, body, answered };
+        let mut state = self.state();
+        let answer = match state.script.take(reused) {
+            Next::Answer(answer) => answer,
+            Next::Rule(rule) => {
+                // It may look at the journal itself.
+                drop(state);
+                let answer = Arc::new(rule(&received));
+                state = self.state();
+                answer
+            }
         };
+        received.answered = match (&answer.content, &asked) {
+            (Content::Reply(_), Err(refusal)) => format!("{} in place of {answer}", refusal.status),
+            _ => answer.to_string(),
+        };
+        state.journal.push(received);
+        drop(state);
         self.counts.send_modify(|counts| counts.requests += 1);
         let action = match &answer.content {
             Content::CloseOnReuse => Action::Close,
@@ -174,7 +182,7 @@ async fn converse(shared: Arc<Shared>, stream: TcpStream, number: u64) {
     // Declared before the wire, so dropped after it: what is counted as gone is closed.
     let mut presence = Presence::new(Arc::clone(&shared));
     let mut wire = Wire::new(stream);
-    let mut fresh = true;
+    let mut reused = false;
     while wire.first_byte().await.is_ok() {
         presence.set_busy(true);
         let request = match wire.request().await {
@@ -190,8 +198,8 @@ async fn converse(shared: Arc<Shared>, stream: TcpStream, number: u64) {
             }
         };
         let keep_alive = request.keep_alive;
-        let (answer, action) = shared.receive(request, number, fresh);
-        fresh = false;
+        let (answer, action) = shared.receive(request, number, reused);
+        reused = true;
         match play(wire, &answer.delivery, &answer, action).await {
             Some(kept) if keep_alive => wire = kept,
             Some(kept) => return kept.close().await,

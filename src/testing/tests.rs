@@ -214,6 +214,24 @@ async fn the_script_is_played_in_order_over_all_connections() -> io::Result<()> 
 }
 
 #[tokio::test]
+async fn a_rule_answers_by_what_arrived() -> io::Result<()> {
+    let fake = FakeProvider::openai().then(Answer::raw(500)).otherwise_with(|received| {
+        let fields = (received.path.as_str(), received.reused, received.connection);
+        Answer::raw(if fields == ("/ok", true, 1) { 200 } else { 418 })
+    });
+    let fake = fake.start().await?;
+    let mut client = Client::connect(&fake).await?;
+    let mut statuses = Vec::new();
+    for path in ["/ok", "/ok", "/other"] {
+        client.send(path, "").await?;
+        statuses.push(client.read().await?.status);
+    }
+    assert_eq!(statuses, [500, 200, 418]);
+    assert_eq!(fake.journal()[1].answered, "200");
+    Ok(())
+}
+
+#[tokio::test]
 async fn the_journal_keeps_what_arrived() -> io::Result<()> {
     let fake = FakeProvider::http().start().await?;
     let mut client = Client::connect(&fake).await?;
@@ -226,7 +244,8 @@ async fn the_journal_keeps_what_arrived() -> io::Result<()> {
     client.read().await?;
     Client::connect(&fake).await?.ask().await?;
     let journal = fake.journal();
-    assert_eq!(journal.iter().map(|received| received.connection).collect::<Vec<_>>(), [1, 1, 2]);
+    let connections: Vec<_> = journal.iter().map(|received| (received.connection, received.reused)).collect();
+    assert_eq!(connections, [(1, false), (1, true), (2, false)]);
     assert_eq!((journal[0].method.as_str(), journal[0].path.as_str()), ("POST", "/a?key=k"));
     assert_eq!(journal[0].json().ok(), Some(json!({"n": 1})));
     assert_eq!((journal[1].method.as_str(), &journal[1].body[..]), ("PUT", &b"one two"[..]));
