@@ -18,7 +18,7 @@ pub use compatible::OpenAiCompatible;
 pub use failure::{AnswerFault, Failure, TransportFault};
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::Preset;
-pub use rules::{Classified, RulePack};
+pub use rules::{Basis, Classified, RulePack};
 
 use crate::LlmError;
 use crate::chat::{Reply, Request};

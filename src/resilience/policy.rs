@@ -119,19 +119,19 @@ impl<C> Policy<C> {
     }
 
     /// Sets the circuit breaker: settings, or a breaker to share.
-    pub fn circuit_breaker(mut self, breaker: impl Into<Guard<CircuitBreaker, Breaker>>) -> Self {
+    pub fn circuit_breaker(self, breaker: impl Into<Guard<CircuitBreaker, Breaker>>) -> Self {
         let built = breaker.into().build(&self.random).map_err(|e| e.within("circuit_breaker"));
         self.guard(built, |guards, breaker| guards.breaker = Some(breaker))
     }
 
     /// Sets the retry budget: settings, or a budget to share.
-    pub fn retry_budget(mut self, budget: impl Into<Guard<RetryBudget, Budget>>) -> Self {
+    pub fn retry_budget(self, budget: impl Into<Guard<RetryBudget, Budget>>) -> Self {
         let built = budget.into().build(&self.random).map_err(|e| e.within("retry_budget"));
         self.guard(built, |guards, budget| guards.budget = Some(budget))
     }
 
     /// Sets the rate limiter: settings, or a limiter to share.
-    pub fn rate_limit(mut self, limiter: impl Into<Guard<RateLimit, Limiter>>) -> Self {
+    pub fn rate_limit(self, limiter: impl Into<Guard<RateLimit, Limiter>>) -> Self {
         let built = limiter.into().build(&self.random).map_err(|e| e.within("rate_limit"));
         self.guard(built, |guards, limiter| guards.limiter = Some(limiter))
     }
