@@ -45,6 +45,7 @@ pub struct CallOptions {
     pub(crate) models: Vec<(TargetRef, String)>,
     pub(crate) without: Vec<Setting>,
     pub(crate) keep_raw: bool,
+    pub(crate) estimated_tokens: Option<u32>,
 }
 
 impl Call {
@@ -184,6 +185,12 @@ impl Call {
     /// Sets your own id of the call. It is sent as `x-client-request-id` and stands in events.
     pub fn request_id(mut self, id: impl Into<String>) -> Self {
         self.options.request_id = Some(id.into());
+        self
+    }
+
+    /// Sets how many tokens the call is taken to spend, for the limiter, in place of the target's estimate.
+    pub fn estimated_tokens(mut self, tokens: u32) -> Self {
+        self.options.estimated_tokens = Some(tokens);
         self
     }
 

@@ -106,7 +106,7 @@ impl Walk<'_> {
         let Asked { model, request, options, retry, cancel } = asked;
         let encoded = target.provider.encode(request, &EncodeContext::new(model)).map_err(refused)?;
         let end = self.end(place);
-        let cost = estimate::estimate(target, request);
+        let cost = estimate::estimate(target, request, options.estimated_tokens);
         self.check_queue(place, target, cost, end)?;
         let run = Run { retry: Some(retry), timeout: options.timeout, end, cancel, cost, key: model };
         let mut op = TargetOperation::new(self.client, target, asked.options, retry, model, encoded);

@@ -6,12 +6,13 @@ use crate::chat::Request;
 /// What an answer is taken to be worth when the request sets no limit.
 const UNLIMITED_ANSWER: u32 = 1_000;
 
-/// The estimate for this target: its own hook, or a quarter of the characters and the token limit.
-pub(super) fn estimate(target: &ReadyTarget, request: &Request) -> u32 {
+/// The estimate for this target: the call's own, else the target's hook, or a quarter of the characters and the token limit.
+pub(super) fn estimate(target: &ReadyTarget, request: &Request, own: Option<u32>) -> u32 {
     let Some(limiter) = &target.guards.limiter else { return 0 };
-    let tokens = match &target.estimate {
-        Some(estimate) => estimate(request),
-        None => by_characters(request),
+    let tokens = match (own, &target.estimate) {
+        (Some(tokens), _) => return tokens,
+        (None, Some(estimate)) => estimate(request),
+        (None, None) => by_characters(request),
     };
     let share = limiter.estimate_fraction();
     if share >= 1.0 {

@@ -57,6 +57,13 @@ const fn local(
 }
 
 const PRESETS: &[Preset] = &[
+    hosted(
+        "azure",
+        "https://{resource}.openai.azure.com/openai/v1",
+        &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
+        Quirks::openai().key_header("api-key"),
+        RulePack::azure,
+    ),
     hosted("deepseek", "https://api.deepseek.com", &["DEEPSEEK_API_KEY"], MT, RulePack::deepseek),
     hosted(
         "fireworks",
@@ -88,7 +95,9 @@ mod tests {
             assert!(!preset.needs_key || !preset.key_variables.is_empty(), "{}", preset.name);
             let server = OpenAiCompatible::preset(preset.name).unwrap();
             assert_eq!(server.check().is_err(), preset.needs_key, "{}", preset.name);
-            assert!(server.api_key("a-key").check().is_ok(), "{}", preset.name);
+            let is_template = preset.base_url.contains('{');
+            assert_eq!(server.clone().api_key("a-key").check().is_err(), is_template, "{}", preset.name);
+            assert!(server.api_key("a-key").base_url("https://host/v1").check().is_ok(), "{}", preset.name);
         }
     }
 

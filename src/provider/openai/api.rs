@@ -53,7 +53,10 @@ impl ChatApi {
     }
 
     pub(in crate::provider) fn api_key(mut self, key: SecretString) -> Self {
-        self.auth = Auth::bearer(key);
+        self.auth = match self.quirks.key_header {
+            None => Auth::bearer(key),
+            Some(name) => Auth::header(HeaderName::from_static(name), key),
+        };
         self
     }
 
