@@ -58,7 +58,8 @@ impl FakeProvider {
     ///
     /// Answers made by [`Answer::text`] and [`Answer::echo`] are sent to valid requests; to others the provider's own
     /// refusal is sent in their place (400 for a body that is not JSON or names no model, 404 for another path).
-    /// Faults and raw answers are sent whatever was asked.
+    /// Faults and raw answers are sent whatever was asked. Streams it does not speak yet: in its own words it refuses
+    /// them, and raw answers in [`pieces`](Answer::pieces) can play them.
     pub fn openai() -> FakeProviderBuilder {
         FakeProviderBuilder::new(OpenAi, Answer::echo())
     }
@@ -95,7 +96,7 @@ impl FakeProvider {
         self.address
     }
 
-    /// What arrived so far, in order.
+    /// What arrived so far, in order. It keeps every request, bodies included, for as long as the server lives.
     pub fn journal(&self) -> Vec<Received> {
         self.shared.state().journal.clone()
     }

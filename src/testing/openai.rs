@@ -256,6 +256,7 @@ mod tests {
             (Method::POST, PATH, r#"{"model":"m"}"#, 400, json!("missing_required_parameter")),
             (Method::POST, PATH, r#"{"model":"m","messages":[]}"#, 400, json!("empty_array")),
             (Method::POST, PATH, r#"{"model":"m","messages":"hi"}"#, 400, json!("invalid_type")),
+            (Method::POST, PATH, r#"{"model":"m","messages":[{}],"stream":true}"#, 400, json!("unsupported_value")),
         ] {
             let refused = OpenAi.read(&request(method, path, body), "1").err();
             let error = refused.as_ref().map(|refused| body_of(refused)["error"].take()).unwrap_or_default();
