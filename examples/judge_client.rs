@@ -109,7 +109,8 @@ async fn main() -> std::io::Result<()> {
 
 fn configure(message: Value) -> Result<SteadfastClient, NotConfigured> {
     let failed = |error: serde_json::Error| NotConfigured::Failed(error.to_string());
-    let Configure { api, preset, targets, mut config, api_key, aws } = serde_json::from_value(message).map_err(failed)?;
+    let Configure { api, preset, targets, mut config, api_key, aws } =
+        serde_json::from_value(message).map_err(failed)?;
     if let Some(settings) = config.as_object_mut() {
         settings.retain(|_, value| !value.is_null()); // what is not set has the default
     }
@@ -117,9 +118,7 @@ fn configure(message: Value) -> Result<SteadfastClient, NotConfigured> {
     let setup = Setup {
         api,
         preset,
-        targets: (targets.into_iter())
-            .map(|Place { base_url, model }| TargetSetup { base_url, model })
-            .collect(),
+        targets: (targets.into_iter()).map(|Place { base_url, model }| TargetSetup { base_url, model }).collect(),
         config,
         api_key,
         aws: aws.map(|keys| Aws {

@@ -98,6 +98,9 @@ impl Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("targets", &self.0.targets).field("sender", &self.0.sender).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("targets", &self.0.targets)
+            .field("sender", &self.0.sender)
+            .finish_non_exhaustive()
     }
 }

@@ -11,8 +11,8 @@ mod openai;
 mod preset;
 mod rules;
 
-pub use self::http::{Head, HttpRequest};
 pub(crate) use self::http::request_id;
+pub use self::http::{Head, HttpRequest};
 pub use auth::Auth;
 pub use compatible::OpenAiCompatible;
 pub use failure::{AnswerFault, Failure, TransportFault};

@@ -15,6 +15,7 @@ use crate::transport::{Response, TransportError};
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use std::error::Error;
+use std::fmt::Write as _;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -121,7 +122,7 @@ impl<'a> TargetOperation<'a> {
             && let Some(to) = head.header("location")
         {
             let to = self.redactor().owned(origin(to, &self.request.url));
-            failed.what.push_str(&format!(": redirects to {to}, which is not followed; is the base URL right?"));
+            _ = write!(failed.what, ": redirects to {to}, which is not followed; is the base URL right?");
             let message = line(None, &failed.what, None, failed.error.provider_message());
             failed = failed.change(|record| record.message = message);
         }
@@ -172,7 +173,7 @@ impl<'a> TargetOperation<'a> {
         if let Some(source) = source {
             error = error.with_shared_source(redactor.source(source));
         }
-        let limits = head.and_then(|head| self.hint(head));
+        let limits = head.and_then(|head| self.hint(head)).map(Box::new);
         AttemptFailure { error, verdict, what, spent: Some(0), limits }
     }
 
@@ -268,7 +269,7 @@ impl Operation for TargetOperation<'_> {
     }
 
     fn limits(&self, failure: &AttemptFailure) -> Option<LimitHint> {
-        failure.limits
+        failure.limits.as_deref().copied()
     }
 
     fn observe(&self, _signal: Signal<'_, AttemptFailure>) {}

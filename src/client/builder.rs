@@ -187,7 +187,12 @@ impl ClientBuilder {
             self.fallback.reserve,
             "a share from 0 to below 1",
         );
-        problems.require(self.connect_timeout != Some(Duration::ZERO), "connect_timeout", "0 s", "more than zero, or none");
+        problems.require(
+            self.connect_timeout != Some(Duration::ZERO),
+            "connect_timeout",
+            "0 s",
+            "more than zero, or none",
+        );
         problems.require(self.max_response_bytes > 0, "max_response_bytes", 0, "at least 1 byte");
         if let Some(name) = &self.invalid_header {
             problems.require(false, "capture_header", format_args!("{name:?}"), "the name of an HTTP header");
@@ -224,7 +229,9 @@ impl ClientBuilder {
 fn default_sender(connect_timeout: Option<Duration>) -> Result<Sender, ConfigError> {
     match crate::transport::default_client(connect_timeout) {
         Ok(client) => Ok(Sender::Reqwest(client)),
-        Err(error) => Err(ConfigError::new("http_client", error, "a client that can be built; give one by `http_client`")),
+        Err(error) => {
+            Err(ConfigError::new("http_client", error, "a client that can be built; give one by `http_client`"))
+        }
     }
 }
 
@@ -237,7 +244,12 @@ fn default_sender(_: Option<Duration>) -> Result<Sender, ConfigError> {
 fn names(problems: &mut Problems, targets: &[Target]) -> Vec<String> {
     let mut taken = HashSet::new();
     for name in targets.iter().filter_map(Target::own_name) {
-        problems.require(taken.insert(name.to_owned()), "name", format_args!("{name:?}"), "a name that no other target has");
+        problems.require(
+            taken.insert(name.to_owned()),
+            "name",
+            format_args!("{name:?}"),
+            "a name that no other target has",
+        );
     }
     targets
         .iter()

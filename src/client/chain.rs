@@ -37,7 +37,10 @@ pub(super) async fn run(client: &Inner, call: Call) -> Result<Reply, LlmError> {
             request.sampling.unset(*setting);
         }
         let retry = effective_retry(target, &options);
-        let failure = match walk.ask(place, target, Asked { model, request: &request, options: &options, retry: &retry, cancel }).await {
+        let failure = match walk
+            .ask(place, target, Asked { model, request: &request, options: &options, retry: &retry, cancel })
+            .await
+        {
             Ok((mut reply, attempts)) => {
                 let by = AnsweredBy {
                     index: place,
@@ -130,7 +133,13 @@ impl Walk<'_> {
     }
 
     /// A target whose queue is longer than its time is passed over while there is another one.
-    fn check_queue(&self, place: usize, target: &ReadyTarget, cost: u32, end: Option<End>) -> Result<(), TargetFailure> {
+    fn check_queue(
+        &self,
+        place: usize,
+        target: &ReadyTarget,
+        cost: u32,
+        end: Option<End>,
+    ) -> Result<(), TargetFailure> {
         let is_last = place + 1 == self.client.targets.len();
         let (Some(limiter), Some(end), false) = (&target.guards.limiter, end, is_last) else { return Ok(()) };
         let now = Instant::now();
@@ -196,7 +205,8 @@ impl Walk<'_> {
         }
         let error = last.error.clone();
         if never_wrapped(&error) {
-            return error.change_record(|record| record.targets = self.failures.into_iter().map(|f| f.listed).collect());
+            return error
+                .change_record(|record| record.targets = self.failures.into_iter().map(|f| f.listed).collect());
         }
         let retryable = self.failures.iter().any(|failure| failure.error.is_retryable());
         let retry_after = self.failures.iter().filter_map(|failure| failure.error.retry_after()).min();

@@ -73,7 +73,9 @@ fn check_history(call: &Call) -> Result<(), LlmError> {
     let Some(last) = request.history.len().checked_sub(1) else { return Ok(()) };
     let ends_with_user = matches!(request.history[last], Turn::User { .. });
     match (&request.user, ends_with_user) {
-        (Some(_), true) => at(last, "the history ends with the user although the call has words of the user; move them there"),
+        (Some(_), true) => {
+            at(last, "the history ends with the user although the call has words of the user; move them there")
+        }
         (None, false) => at(last, "the history ends with the model and the call has no words of the user; add some"),
         _ => Ok(()),
     }

@@ -9,7 +9,7 @@ use crate::resilience::{
     Advice, CircuitRefusal, Decision, Failed, Health, LimitHint, LimitReason, LimitRefusal, RefusalReason, Retry, Stop,
     Tried, Verdict,
 };
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 /// How much of the provider's words a message quotes, in characters.
@@ -23,7 +23,7 @@ pub(super) struct AttemptFailure {
     /// What failed, without where and how often: `server error (503)`.
     pub(super) what: String,
     pub(super) spent: Option<u32>,
-    pub(super) limits: Option<LimitHint>,
+    pub(super) limits: Option<Box<LimitHint>>,
 }
 
 impl AttemptFailure {
@@ -56,8 +56,9 @@ pub(super) fn verdict_of(error: &LlmError) -> Verdict {
 pub(super) fn apply_statuses(seen: Classified, status: Option<u16>, retry: &Retry) -> Classified {
     let Some(status) = status else { return seen };
     match seen.basis {
-        Basis::Delivered | Basis::Forbidden | Basis::Quota => seen,
-        Basis::Requested | Basis::Table if retry.non_retryable_status.contains(&status) => seen.with_retry(Advice::Never),
+        Basis::Requested | Basis::Table if retry.non_retryable_status.contains(&status) => {
+            seen.with_retry(Advice::Never)
+        }
         Basis::Table if !seen.is_retryable() && retry.retry_status.contains(&status) => {
             let advice = seen.retry_after.map_or(Advice::Backoff, Advice::After);
             seen.with_retry(advice)
@@ -70,10 +71,10 @@ pub(super) fn apply_statuses(seen: Classified, status: Option<u16>, retry: &Retr
 pub(super) fn what(seen: &Classified, status: Option<u16>, cause: Option<&str>) -> String {
     let mut text = words(seen.code.map_or(seen.kind.as_str(), ErrorCode::as_str));
     if let Some(status) = status {
-        text.push_str(&format!(" ({status})"));
+        _ = write!(text, " ({status})");
     }
     if let Some(wait) = seen.retry_after {
-        text.push_str(&format!(", asked to wait {}", Human(wait)));
+        _ = write!(text, ", asked to wait {}", Human(wait));
     }
     let detail = seen.arrived.as_deref().or(cause).filter(|detail| !detail.is_empty());
     if let Some(detail) = detail {
@@ -88,7 +89,7 @@ pub(super) fn line(name: Option<&str>, what: &str, attempts: Option<(usize, Dura
     let mut line = name.map_or_else(String::new, |name| format!("{name}: "));
     line.push_str(what);
     if let Some((count, time)) = attempts.filter(|(count, _)| *count > 1) {
-        line.push_str(&format!(", {count} attempts over {}", Human(time)));
+        _ = write!(line, ", {count} attempts over {}", Human(time));
     }
     if let Some(says) = says.filter(|says| !says.is_empty()) {
         line.push_str("; provider says: ");
@@ -199,12 +200,14 @@ fn circuit_open(refusal: &CircuitRefusal) -> (LlmError, String) {
     let mut what = String::with_capacity(96);
     what.push_str("circuit open: ");
     match refusal.reason {
-        RefusalReason::CoolingDown { remaining } => what.push_str(&format!("cooling down, next trial in {}", Human(remaining))),
+        RefusalReason::CoolingDown { remaining } => {
+            _ = write!(what, "cooling down, next trial in {}", Human(remaining));
+        }
         RefusalReason::TrialInFlight => what.push_str("its trial is in flight"),
         _ => what.push_str("held open by hand"),
     }
     if refusal.failures > 0 {
-        what.push_str(&format!(", after {} failures", refusal.failures));
+        _ = write!(what, ", after {} failures", refusal.failures);
     }
     let last_code = refusal.last_label.and_then(|label| label.parse().ok()).filter(|code| *code != ErrorCode::Other);
     let error = LlmError::of(code, String::new()).change_record(|record| {

@@ -76,10 +76,12 @@ pub fn default_fallback(error: &LlmError, _cx: &FallbackContext) -> FallbackDeci
     if stop { FallbackDecision::Stop } else { FallbackDecision::Next }
 }
 
+type Decide = dyn Fn(&LlmError, &FallbackContext) -> FallbackDecision + Send + Sync;
+
 /// How a chain decides, and how much time it keeps for the targets that are left.
 #[derive(Clone)]
 pub(crate) struct FallbackPolicy {
-    pub(crate) decide: Arc<dyn Fn(&LlmError, &FallbackContext) -> FallbackDecision + Send + Sync>,
+    pub(crate) decide: Arc<Decide>,
     /// The share of the deadline that a target which is not the last leaves to the others.
     pub(crate) reserve: f64,
 }

@@ -89,7 +89,7 @@ impl<'a> TargetHandle<'a> {
         self.breaker().map(|breaker| breaker.close_for(model)).is_some()
     }
 
-    fn breaker(&self) -> Option<&'a Breaker> {
+    fn breaker(self) -> Option<&'a Breaker> {
         self.0.guards.breaker.as_ref()
     }
 }

@@ -22,13 +22,15 @@ pub enum CaptureBodies {
     OnFailure,
 }
 
+type Edit = dyn Fn(&mut String) + Send + Sync;
+
 /// What is kept, and what is taken out of it.
 #[derive(Clone)]
 pub(crate) struct Capture {
     pub(crate) bodies: CaptureBodies,
     pub(crate) cap: usize,
     pub(crate) kept_headers: Vec<HeaderName>,
-    pub(crate) redact: Option<Arc<dyn Fn(&mut String) + Send + Sync>>,
+    pub(crate) redact: Option<Arc<Edit>>,
 }
 
 impl Default for Capture {

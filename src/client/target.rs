@@ -130,7 +130,12 @@ impl Target {
     }
 
     /// Checks everything and makes the guards.
-    pub(super) fn ready(self, name: String, defaults: &SoftSettings, random: &Random) -> Result<ReadyTarget, ConfigError> {
+    pub(super) fn ready(
+        self,
+        name: String,
+        defaults: &SoftSettings,
+        random: &Random,
+    ) -> Result<ReadyTarget, ConfigError> {
         let mut problems = Problems::default();
         problems.take(self.provider.check());
         problems.require(!self.model.trim().is_empty(), "model", "empty", "the id of a model");
@@ -218,18 +223,18 @@ impl fmt::Debug for ReadyTarget {
 /// What a target is found by: its place in the chain (`usize`, 0 is the primary) or its name (`&str`).
 pub trait TargetKey {
     /// The place of the target among these names.
-    fn place<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<usize>;
+    fn place<'a>(self, names: impl Iterator<Item = &'a str>) -> Option<usize>;
 }
 
 impl TargetKey for usize {
-    fn place<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<usize> {
-        (*self < names.count()).then_some(*self)
+    fn place<'a>(self, names: impl Iterator<Item = &'a str>) -> Option<usize> {
+        (self < names.count()).then_some(self)
     }
 }
 
 impl TargetKey for &str {
-    fn place<'a>(&self, mut names: impl Iterator<Item = &'a str>) -> Option<usize> {
-        names.position(|name| name == *self)
+    fn place<'a>(self, mut names: impl Iterator<Item = &'a str>) -> Option<usize> {
+        names.position(|name| name == self)
     }
 }
 

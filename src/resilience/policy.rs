@@ -3,8 +3,8 @@
 use super::closure::{FnOperation, PolicyError, RetryNotice};
 use super::race::Cancel;
 use super::{
-    AttemptInfo, Breaker, Budget, CircuitBreaker, Classify, End, Failed, Guard, Guards, Lease, Limiter, Operation, Random,
-    RateLimit, Retry, RetryBudget, Run, Verdict, clock::later, engine,
+    AttemptInfo, Breaker, Budget, CircuitBreaker, Classify, End, Failed, Guard, Guards, Lease, Limiter, Operation,
+    Random, RateLimit, Retry, RetryBudget, Run, Verdict, clock::later, engine,
 };
 use crate::record::{ConfigError, Problems};
 use std::fmt;
@@ -48,11 +48,13 @@ pub struct Policy<C = Unclassified> {
     cancel: Option<CancellationToken>,
     guards: Arc<Guards>,
     cost: Option<Arc<dyn Fn() -> u32 + Send + Sync>>,
-    on_retry: Option<Arc<dyn Fn(&RetryNotice) + Send + Sync>>,
+    on_retry: Option<Arc<OnRetry>>,
     random: Random,
     classify: C,
     problem: Option<ConfigError>,
 }
+
+type OnRetry = dyn Fn(&RetryNotice) + Send + Sync;
 
 /// Takes every error for one that backoff may cure.
 #[derive(Clone, Copy, Debug, Default)]
@@ -259,4 +261,3 @@ impl<C> fmt::Debug for Policy<C> {
             .finish_non_exhaustive()
     }
 }
-

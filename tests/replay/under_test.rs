@@ -87,7 +87,8 @@ fn adapter(setup: &Setup, at: &TargetSetup) -> Result<Target, NotConfigured> {
     match (setup.api.as_str(), setup.preset.as_deref()) {
         ("openai_chat", None) => Ok(Target::new(OpenAi::new(key).base_url(&format!("{base}/v1")), &at.model)),
         ("openai_chat" | "azure_chat", Some(preset)) => {
-            let server = OpenAiCompatible::preset(preset).map_err(|_| NotConfigured::unsupported(format!("preset {preset}")))?;
+            let server =
+                OpenAiCompatible::preset(preset).map_err(|_| NotConfigured::unsupported(format!("preset {preset}")))?;
             Ok(Target::new(server.api_key(key).base_url(&format!("{base}/v1")), &at.model))
         }
         (api, _) => Err(NotConfigured::unsupported(api)),
