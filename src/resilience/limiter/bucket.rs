@@ -85,3 +85,66 @@ pub(super) fn after(now: Instant, wait: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
     now.checked_add(wait).or_else(|| now.checked_add(FAR)).unwrap_or(now)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comes_back_neither_too_soon_nor_too_late() {
+        let now = Instant::now();
+        for (per_minute, n) in [(1, 1), (3, 1), (7, 2), (59, 10), (61, 61), (4_000_000_007, 1), (u64::MAX, u64::MAX)] {
+            let mut bucket = TokenBucket::new(per_minute, n);
+            bucket.take(n);
+            let wait = bucket.ready_at(n, now) - now;
+            bucket.refill(wait.saturating_sub(Duration::from_nanos(1)));
+            assert!(!bucket.has(n), "{n} at {per_minute} a minute were there before {wait:?}");
+            bucket.refill(Duration::from_nanos(1));
+            assert!(bucket.has(n), "{n} at {per_minute} a minute after {wait:?}");
+        }
+    }
+
+    #[test]
+    fn many_small_steps_add_up_to_a_large_one() {
+        let (mut small, mut large) = (TokenBucket::new(7, 100), TokenBucket::new(7, 100));
+        for bucket in [&mut small, &mut large] {
+            bucket.take(100);
+        }
+        for _ in 0..1_000 {
+            small.refill(Duration::from_nanos(333_333_337));
+        }
+        large.refill(Duration::from_micros(333_333_337));
+        assert_eq!((small.left, small.whole()), (large.left, 38));
+    }
+
+    #[test]
+    fn holds_at_most_its_room() {
+        let mut bucket = TokenBucket::new(60, 10);
+        bucket.refill(Duration::MAX);
+        bucket.give(i64::MAX);
+        assert_eq!(bucket.whole(), 10);
+        bucket.resize(30, 5);
+        assert_eq!(bucket.whole(), 5);
+        bucket.resize(60, 10);
+        assert_eq!(bucket.whole(), 5, "room is not content");
+    }
+
+    #[test]
+    fn a_debt_is_paid_by_refilling() {
+        let now = Instant::now();
+        let mut bucket = TokenBucket::new(60, 10);
+        bucket.give(-30);
+        assert_eq!(bucket.whole(), 0);
+        assert_eq!(bucket.ready_at(1, now), now + Duration::from_secs(21));
+    }
+
+    #[test]
+    fn far_is_as_far_as_time_goes() {
+        let now = Instant::now();
+        assert!(after(now, Duration::MAX) > now + Duration::from_secs(1 << 29));
+        let mut never = TokenBucket::new(1, 1);
+        never.take(u64::MAX);
+        never.take(u64::MAX);
+        assert!(never.ready_at(u64::MAX, now) > now);
+    }
+}
