@@ -22,6 +22,8 @@ mod queue;
 mod refusal;
 mod settings;
 mod shared;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod ticket;
 
 pub use aimd::Aimd;
