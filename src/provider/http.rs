@@ -46,3 +46,19 @@ impl Head {
         self.headers.get(name)?.to_str().ok()
     }
 }
+
+/// Headers that carry a request id, the commonest first.
+const REQUEST_ID: [&str; 7] = [
+    "x-request-id",
+    "request-id",
+    "apim-request-id",
+    "x-amzn-requestid",
+    "x-generation-id",
+    "cerebras-request-id",
+    "cf-ray",
+];
+
+/// The provider's request id, whichever header it stands in.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
+    REQUEST_ID.iter().find_map(|name| headers.get(*name)?.to_str().ok())
+}

@@ -1,6 +1,8 @@
 //! The seam between the engine and what it runs.
 
+use super::LimitHint;
 use super::limiter::Bucket;
+use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -62,6 +64,26 @@ pub enum Interrupt {
     Deadline,
     /// The caller cancelled.
     Cancelled,
+}
+
+impl fmt::Display for Interrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout(after) => write!(f, "timed out after {after:?}"),
+            Self::Deadline => f.write_str("the deadline passed"),
+            Self::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+/// What a closure is told about its attempt.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct AttemptInfo {
+    /// Number of the attempt, from 0.
+    pub index: u32,
+    /// Whether the attempt is a trial of a half-open circuit.
+    pub trial: bool,
 }
 
 /// What a running attempt is told, and how it reports its progress.
@@ -173,6 +195,16 @@ pub trait Operation: Send {
 
     /// What a failure means.
     fn classify(&self, error: &Self::Error) -> Verdict;
+
+    /// The tokens that a failed attempt spent, where that is known; `None` lets the estimate stand.
+    fn spent(&self, _error: &Self::Error) -> Option<u32> {
+        None
+    }
+
+    /// What the failed attempt said about the other side's limits. Asked only for a limiter that follows them.
+    fn limits(&self, _error: &Self::Error) -> Option<LimitHint> {
+        None
+    }
 
     /// Told what happens, as it happens. Costs nothing where it is not implemented.
     fn observe(&self, _signal: Signal<'_, Self::Error>) {}
