@@ -3,10 +3,12 @@
 use super::Inner;
 use super::call::CallOptions;
 use super::failure::{AttemptFailure, line, verdict_of, what};
+use super::scope::{Scope, reason};
 use super::target::ReadyTarget;
 use crate::LlmError;
 use crate::chat::Reply;
 use crate::error::Redactor;
+use crate::observe::EventKind;
 use crate::provider::{Auth, Failure, Head, HttpRequest, TransportFault, request_id};
 use crate::record::{ErrorCode, ErrorKind};
 use crate::resilience::clock::{wall_at, wall_now};
@@ -26,6 +28,7 @@ const FAILURE_BODY_TIME: Duration = Duration::from_secs(5);
 /// The attempts of one call on one target.
 pub(super) struct TargetOperation<'a> {
     client: &'a Inner,
+    scope: &'a Scope<'a>,
     target: &'a ReadyTarget,
     options: &'a CallOptions,
     retry: &'a Retry,
@@ -46,6 +49,7 @@ pub(super) struct Answered {
 impl<'a> TargetOperation<'a> {
     pub(super) fn new(
         client: &'a Inner,
+        scope: &'a Scope<'a>,
         target: &'a ReadyTarget,
         options: &'a CallOptions,
         retry: &'a Retry,
@@ -58,7 +62,7 @@ impl<'a> TargetOperation<'a> {
         if let Some(id) = options.request_id.as_deref().and_then(|id| http::HeaderValue::from_str(id).ok()) {
             request.headers.insert("x-client-request-id", id);
         }
-        Self { client, target, options, retry, model, request, sent_at: None, attempts: 0 }
+        Self { client, scope, target, options, retry, model, request, sent_at: None, attempts: 0 }
     }
 
     /// How many attempts were made.
@@ -86,12 +90,24 @@ impl<'a> TargetOperation<'a> {
             }
         };
         cx.progress.head();
+        self.tell_redirect(&response);
         if response.head.status != StatusCode::OK {
             let body = failure_body(&mut response).await;
             return Err(self.refused(&response, &body));
         }
         let body = response.read(self.client.max_response_bytes).await.map_err(|error| self.broken(error))?;
         self.read(&response.head, &body)
+    }
+
+    /// Your own HTTP client may have followed a redirect, and taken a key along.
+    fn tell_redirect(&self, response: &Response) {
+        if self.scope.is_observed()
+            && let Some(url) = response.url()
+            && url.origin() != self.request.url.origin()
+        {
+            let to = url.origin().ascii_serialization();
+            self.scope.tell(Some((self.target, self.model)), || EventKind::Redirected { to });
+        }
     }
 
     fn read(&self, head: &Head, body: &Bytes) -> Result<Answered, AttemptFailure> {
@@ -274,5 +290,22 @@ impl Operation for TargetOperation<'_> {
         failure.limits.as_deref().copied()
     }
 
-    fn observe(&self, _signal: Signal<'_, AttemptFailure>) {}
+    fn observe(&self, signal: Signal<'_, AttemptFailure>) {
+        self.scope.tell(Some((self.target, self.model)), || match signal {
+            Signal::AttemptStarted { index } => EventKind::AttemptStarted { attempt: index },
+            Signal::AttemptFailed { index, error } => {
+                EventKind::AttemptFailed { attempt: index, error: error.error.clone() }
+            }
+            Signal::RetryScheduled { retry, max_retries, delay, advised, error } => EventKind::RetryScheduled {
+                attempt: retry,
+                max_retries,
+                delay,
+                advised,
+                reason: reason(&error.error),
+                error: error.error.clone(),
+            },
+            Signal::RateLimited { waited, bucket } => EventKind::RateLimited { waited, bucket },
+            Signal::BudgetExhausted { error } => EventKind::BudgetExhausted { error: error.error.clone() },
+        });
+    }
 }

@@ -48,7 +48,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Whether calls go through.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CircuitState {
     /// Calls go through. While a recovery ramp runs, only a growing share of them.
     Closed,
