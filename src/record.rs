@@ -3,5 +3,5 @@
 mod config;
 pub(crate) mod humane;
 
-pub(crate) use config::Problems;
 pub use config::{ConfigError, ConfigProblem};
+pub(crate) use config::Problems;
