@@ -5,6 +5,7 @@ mod builder;
 mod call;
 mod chain;
 mod check;
+mod credentials;
 mod estimate;
 mod failure;
 mod fallback;

@@ -1,5 +1,6 @@
 //! One guarded model: a provider, a model, and everything that protects calls to it.
 
+use super::credentials::Credentials;
 use super::fallback::SoftSettings;
 use crate::chat::{Request, Sampling};
 use crate::observe::{Event, EventKind, Observers};
@@ -170,6 +171,7 @@ impl Target {
             guards: Arc::new(guards),
             rules: self.rules,
             estimate: self.estimate,
+            credentials: Credentials::default(),
             circuit_watch: None,
         })
     }
@@ -202,6 +204,7 @@ pub(crate) struct ReadyTarget {
     pub(crate) guards: Arc<Guards>,
     rules: Option<RulePack>,
     pub(crate) estimate: Option<Estimate>,
+    pub(crate) credentials: Credentials,
     circuit_watch: Option<ChangeSubscription>,
 }
 
