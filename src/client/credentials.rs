@@ -36,6 +36,13 @@ struct Token {
     until: Option<Instant>,
 }
 
+/// What a look at the kept token says.
+enum Look {
+    Kept(AuthHeader, u64),
+    Fetch,
+    Wait,
+}
+
 /// What was added to an attempt.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
@@ -86,22 +93,23 @@ impl Credentials {
     /// A token that is good now, and its generation unless it was fetched for this attempt.
     async fn token(&self, source: &SourceAuth) -> Result<(AuthHeader, Option<u64>), LlmError> {
         loop {
-            let fetched = self.fetched.notified();
-            {
-                let mut kept = self.lock();
-                let now = Instant::now();
-                if let Some(token) = kept.token.as_ref().filter(|token| token.until.is_none_or(|until| now < until)) {
-                    return Ok((token.header.clone(), Some(kept.generation)));
-                }
-                if !kept.fetching {
-                    kept.fetching = true;
-                    drop(kept);
-                    return self.fetch(source).await.map(|header| (header, None));
-                }
+            let fetched = self.fetched.notified(); // before the look, so that no end of a fetch is missed
+            match self.look() {
+                Look::Kept(header, generation) => return Ok((header, Some(generation))),
+                Look::Fetch => return Ok((self.fetch(source).await?, None)),
+                // Another call is fetching one; it wakes all who wait, however it ends.
+                Look::Wait => fetched.await,
             }
-            // Another call is fetching one; it wakes all who wait, however it ends.
-            fetched.await;
         }
+    }
+
+    fn look(&self) -> Look {
+        let now = Instant::now();
+        let mut kept = self.lock();
+        if let Some(token) = kept.token.as_ref().filter(|token| token.until.is_none_or(|until| now < until)) {
+            return Look::Kept(token.header.clone(), kept.generation);
+        }
+        if std::mem::replace(&mut kept.fetching, true) { Look::Wait } else { Look::Fetch }
     }
 
     async fn fetch(&self, source: &SourceAuth) -> Result<AuthHeader, LlmError> {
