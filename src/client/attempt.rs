@@ -93,7 +93,7 @@ impl<'a> TargetOperation<'a> {
         let auth = self.target.provider.auth();
         self.applied = match self.target.credentials.apply(auth, &self.options.headers, &mut request).await {
             Ok(applied) => applied,
-            Err(error) => return Err(self.unauthorized(error)),
+            Err(error) => return Err(Self::unauthorized(error)),
         };
         self.sent_at = Some(tokio::time::Instant::now());
         cx.progress.sent();
@@ -164,7 +164,7 @@ impl<'a> TargetOperation<'a> {
     }
 
     /// There are no credentials: nothing was sent.
-    fn unauthorized(&self, error: LlmError) -> AttemptFailure {
+    fn unauthorized(error: LlmError) -> AttemptFailure {
         let verdict = verdict_of(&error);
         let what = format!("no credentials: {error}");
         AttemptFailure { error, verdict, what, spent: None, limits: None }
