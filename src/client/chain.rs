@@ -57,7 +57,7 @@ async fn ask_in_order(
     let mut walk = Walk { client, scope, started, deadline, failures: Vec::new(), history: Vec::new() };
 
     for (place, target) in client.targets.iter().enumerate() {
-        if let Some(error) = walk.out_of_time(cancel) {
+        if let Some(error) = walk.out_of_time(cancel, target.retry.min_attempt_time) {
             return Err(walk.ended(error));
         }
         let model = model_of(place, target, options);
@@ -122,14 +122,14 @@ struct Failure {
 
 impl Walk<'_> {
     /// Why no further target may be asked.
-    fn out_of_time(&self, cancel: Cancel<'_>) -> Option<LlmError> {
+    fn out_of_time(&self, cancel: Cancel<'_>, min_attempt_time: Duration) -> Option<LlmError> {
         if cancel.is_cancelled() {
             return Some(aborted());
         }
         let deadline = self.deadline?;
         let remaining = deadline.saturating_duration_since(Instant::now());
         // The first attempt is made with whatever time the caller gave.
-        let least = if self.failures.is_empty() { Duration::ZERO } else { Retry::default().min_attempt_time };
+        let least = if self.failures.is_empty() { Duration::ZERO } else { min_attempt_time };
         (remaining <= least).then(|| {
             let message = line(None, "deadline exceeded", None, None);
             LlmError::of(ErrorCode::DeadlineExceeded, message)
@@ -228,8 +228,9 @@ impl Walk<'_> {
         let elapsed = self.started.elapsed();
         error.change_record(|record| {
             if !targets.is_empty() {
-                let so_far = format!("{}, {} target(s) tried over {}", record.message, targets.len(), Human(elapsed));
-                record.message = so_far;
+                let tried =
+                    if targets.len() == 1 { "1 target".to_owned() } else { format!("{} targets", targets.len()) };
+                record.message = format!("{}, {tried} tried over {}", record.message, Human(elapsed));
             }
             record.targets = targets;
         })

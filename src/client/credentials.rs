@@ -4,7 +4,8 @@ use crate::LlmError;
 use crate::provider::{Auth, AuthHeader, HttpRequest, SourceAuth};
 use crate::record::ErrorCode;
 use crate::resilience::clock::{later, wall_now};
-use http::HeaderMap;
+use base64::Engine as _;
+use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
 use secrecy::SecretString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -60,6 +61,7 @@ impl Credentials {
         own: &HeaderMap,
         request: &mut HttpRequest,
     ) -> Result<Applied, LlmError> {
+        let mut applied = Applied::default();
         match auth {
             Auth::Header(header) if !own.contains_key(header.name()) => {
                 request.headers.insert(header.name().clone(), header.value().clone());
@@ -71,15 +73,15 @@ impl Credentials {
             Auth::Source(source) if !own.contains_key(source.name()) => {
                 let (token, kept_token) = self.token(source).await?;
                 request.headers.insert(token.name().clone(), token.value().clone());
-                return Ok(Applied { secrets: vec![token.secret().clone()], kept_token });
+                applied = Applied { secrets: vec![token.secret().clone()], kept_token };
             }
             Auth::Custom(custom) => {
-                let authorized = custom.authorize(request, wall_now()).await?;
-                return Ok(Applied { secrets: authorized.secrets, kept_token: None });
+                applied.secrets = custom.authorize(request, wall_now()).await?.secrets;
             }
             Auth::None | Auth::Header(_) | Auth::Source(_) => {}
         }
-        Ok(Applied::default())
+        from_url(request);
+        Ok(applied)
     }
 
     /// The provider has rejected a kept token: the next attempt fetches another.
@@ -133,6 +135,25 @@ impl Credentials {
     }
 }
 
+/// User info in the URL (a proxy's, say) is sent as basic authentication where nothing else claims the header, and never as
+/// part of the URL.
+fn from_url(request: &mut HttpRequest) {
+    let url = &mut request.url;
+    if url.username().is_empty() && url.password().is_none() {
+        return;
+    }
+    let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let pair = format!("{}:{}", decoded(url.username()), decoded(url.password().unwrap_or_default()));
+    let value = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair));
+    // Both fail only for URLs that cannot have user info.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    if let (false, Ok(mut value)) = (request.headers.contains_key(AUTHORIZATION), HeaderValue::from_str(&value)) {
+        value.set_sensitive(true);
+        request.headers.insert(AUTHORIZATION, value);
+    }
+}
+
 /// The one that fetches. However it ends, those who wait look again, and one of them takes over if there is no token.
 struct Fetching<'a>(&'a Credentials);
 
@@ -171,6 +192,24 @@ mod tests {
         let mut request = HttpRequest::post(url, HeaderMap::new(), "");
         let applied = credentials.apply(auth, &HeaderMap::new(), &mut request).await.unwrap();
         (request.headers["authorization"].to_str().unwrap().to_owned(), applied.kept_token)
+    }
+
+    #[tokio::test]
+    async fn user_info_in_the_url_is_basic_authentication_and_nothing_else() {
+        let url = Url::parse("http://user:p%40ss@host/v1").unwrap();
+        let mut request = HttpRequest::post(url, HeaderMap::new(), "");
+        Credentials::default().apply(&Auth::None, &HeaderMap::new(), &mut request).await.unwrap();
+        assert_eq!(request.url.as_str(), "http://host/v1");
+        assert_eq!(request.headers["authorization"], "Basic dXNlcjpwQHNz");
+        assert!(request.headers["authorization"].is_sensitive());
+
+        let mut request = HttpRequest::post(Url::parse("http://user:pass@host/v1").unwrap(), HeaderMap::new(), "");
+        let key = Auth::bearer("sk-1".to_owned().into()).unwrap();
+        Credentials::default().apply(&key, &HeaderMap::new(), &mut request).await.unwrap();
+        assert_eq!(
+            (request.url.as_str(), &request.headers["authorization"]),
+            ("http://host/v1", &"Bearer sk-1".parse().unwrap())
+        );
     }
 
     #[tokio::test(start_paused = true)]
