@@ -371,3 +371,6 @@ impl Effective<'_> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
