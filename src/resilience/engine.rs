@@ -359,9 +359,14 @@ impl Effective<'_> {
                 if wait > retry.max_retry_after {
                     return Err(Stop::WaitTooLong);
                 }
-                let most = wait.mul_f64(retry.advised_jitter).min(Duration::from_secs(1));
-                let more = if most.is_zero() { most } else { most.mul_f64(self.random.unit()) };
-                (wait + more, !wait.is_zero())
+                // In seconds, and checked as a number: neither the longest wait nor a share that is none may panic.
+                let most = wait.as_secs_f64() * retry.advised_jitter;
+                let more = if most > 0.0 {
+                    Duration::from_secs_f64(most.min(1.0) * self.random.unit())
+                } else {
+                    Duration::ZERO
+                };
+                (wait.saturating_add(more), !wait.is_zero())
             }
             _ => (backoff(index, retry, self.random), false),
         };

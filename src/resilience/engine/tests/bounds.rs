@@ -201,3 +201,23 @@ async fn an_attempt_that_the_queue_left_too_little_time_is_not_made() {
         assert_eq!(limiter.state().in_flight, 0);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_settings_are_survived() {
+    let longest = Duration::MAX;
+    let retry = Retry::new(2)
+        .base_delay(longest)
+        .max_delay(longest)
+        .factor(f64::MAX)
+        .max_retry_after(longest)
+        .advised_jitter(1.0)
+        .min_attempt_time(longest);
+    let bench = Bench { retry, ..Bench::new(0) }.timeout(longest);
+    let token = cancel_after(3_600 * SECOND);
+    for step in [BUSY, fails(advises(longest)), HANGS] {
+        let failed = bench.fail(cancelled_by(&token), [step]).await;
+        assert_eq!(failed.stop, Stop::Cancelled, "it waits as long as anybody does");
+    }
+    let failed = bench.fail(by_deadline(60 * SECOND), [fails(advises(longest))]).await;
+    assert_eq!(failed.stop, Stop::Deadline);
+}

@@ -167,3 +167,11 @@ async fn what_cannot_be_cured_is_not_tried_again() {
     assert_eq!(failed.tried[0].next, Decision::Retry { after: SECOND, advised: false });
     assert_eq!(failed.tried[1].next, Decision::Stop(Stop::NotRetryable));
 }
+
+#[test]
+fn a_share_that_makes_no_sense_adds_nothing_and_harms_nobody() {
+    for share in [f64::NAN, -1.0, f64::NEG_INFINITY] {
+        let case = Case { verdict: advises(SECOND), retry: Retry::new(1).advised_jitter(share), ..curable() };
+        assert_eq!(case.decide(), Ok((SECOND, true)), "{share}");
+    }
+}
