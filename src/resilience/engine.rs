@@ -222,10 +222,9 @@ impl Effective<'_> {
     ) -> Result<Instant, Stop> {
         let waited = self.acquire(lease, trial, now, timer, op).await?;
         let now = if waited { Instant::now() } else { now };
-        if waited {
-            self.check_time(now, self.retry.min_attempt_time)?;
-        }
         if waited || index > 0 {
+            // Also after the wait for a retry: a thread that was held up may have overslept it.
+            self.check_time(now, self.retry.min_attempt_time)?;
             self.recheck(lease, now).await?;
         }
         Ok(now)

@@ -221,3 +221,20 @@ async fn the_longest_settings_are_survived() {
     let failed = bench.fail(by_deadline(60 * SECOND), [fails(advises(longest))]).await;
     assert_eq!(failed.stop, Stop::Deadline);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_whose_wait_was_overslept_is_not_sent_late() {
+    for (overslept, sent_again) in [(2_750, true), (2_751, false), (9_000, false)] {
+        let fleet = Arc::new(Fleet::default());
+        let bench = Bench::new(1).fleet(&fleet);
+        let mut op = Script::new([BUSY, DONE]);
+        // A thread that was held up: the clock is past the wait's end, and the deadline, when the run goes on.
+        let (ran, ()) = tokio::join!(bench.run(by_deadline(3 * SECOND), &mut op), tokio::time::advance(ms(overslept)));
+        assert_eq!(op.attempts() == 2, sent_again, "{overslept}");
+        match ran {
+            Ok((_, lease)) => lease.succeed(None),
+            Err(failed) => assert_eq!((failed.stop, failed.tried.len()), (Stop::Deadline, 1)),
+        }
+        assert_eq!(fleet.labels(), if sent_again { ["(success)"] } else { ["busy"] });
+    }
+}
