@@ -89,14 +89,13 @@ impl Effective<'_> {
         let mut now = Instant::now();
         self.check_time(now, Duration::ZERO)?;
         let mut lease = self.admit(guards, now).await?;
-        let trial = lease.admission.as_ref().is_some_and(super::breaker::Admission::is_trial);
         let mut timer = pin!(None::<Sleep>);
         let mut last = None;
 
         for index in 0_u32.. {
             let asked = now;
             if index > 0 || guards.limiter.is_some() {
-                now = match self.prepare(&mut lease, index, trial, now, timer.as_mut(), op).await {
+                now = match self.prepare(&mut lease, index, now, timer.as_mut(), op).await {
                     Ok(now) => now,
                     Err(stop) => {
                         // A refusal must not blind the circuit to the failure that came before it.
@@ -112,6 +111,7 @@ impl Effective<'_> {
             {
                 budget.record_first_at(now);
             }
+            let trial = lease.is_trial(); // which asking again may have made it
             op.observe(Signal::AttemptStarted { index });
             let cut = self.cut(now);
             lease.progress = Progress::default();
@@ -215,12 +215,11 @@ impl Effective<'_> {
         &self,
         lease: &mut Lease,
         index: u32,
-        trial: bool,
         now: Instant,
         timer: Timer<'_>,
         op: &mut O,
     ) -> Result<Instant, Stop> {
-        let waited = self.acquire(lease, trial, now, timer, op).await?;
+        let waited = self.acquire(lease, now, timer, op).await?;
         let now = if waited { Instant::now() } else { now };
         if waited || index > 0 {
             // Also after the wait for a retry: a thread that was held up may have overslept it.
@@ -234,7 +233,7 @@ impl Effective<'_> {
     async fn recheck(&self, lease: &mut Lease, now: Instant) -> Result<(), Stop> {
         let guards = Arc::clone(&lease.guards);
         if let Some(breaker) = guards.breaker.as_ref().filter(|breaker| breaker.recheck())
-            && lease.admission.as_ref().is_some_and(|admission| !admission.is_trial())
+            && !lease.is_trial()
         {
             lease.admission = Some(breaker.admit_at(self.run.key, now).get().await.map_err(Stop::Circuit)?);
         }
@@ -245,7 +244,6 @@ impl Effective<'_> {
     async fn acquire<O: Operation>(
         &self,
         lease: &mut Lease,
-        trial: bool,
         now: Instant,
         mut timer: Timer<'_>,
         op: &mut O,
@@ -256,7 +254,7 @@ impl Effective<'_> {
             lease.permit = Some(answer.map_err(Stop::Limit)?);
             return Ok(false);
         }
-        let mut ticket = limiter.ticket(self.run.cost, !trial, now);
+        let mut ticket = limiter.ticket(self.run.cost, !lease.is_trial(), now);
         let end = self.run.end.map(End::at);
         // The call's own timer serves its place in the queue, the queue's bound and the deadline.
         let turn = poll_fn(|cx| {

@@ -45,6 +45,11 @@ impl Lease {
         self.record_verdict(verdict, Instant::now());
     }
 
+    /// Whether the call decides if the circuit closes.
+    pub(super) fn is_trial(&self) -> bool {
+        self.admission.as_ref().is_some_and(Admission::is_trial)
+    }
+
     /// Gives back what the attempt held.
     pub(super) fn end_attempt(&mut self, spent: Option<u32>) {
         let may_have_arrived = self.progress.is_sent();

@@ -291,3 +291,15 @@ async fn a_wait_advised_with_a_refusal_for_rate_holds_all_others() {
         assert_eq!(wait, if holds { advised } else { Duration::ZERO });
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_admitted_again_as_a_trial_makes_one_attempt_more() {
+    let breaker = CircuitBreaker::default().cooldown(ms(500)).recheck(true).build().expect("valid");
+    let bench = Bench::new(3).breaker(&breaker);
+    let mut op = Script::new([BUSY, BUSY]);
+    // While it waits a second to try again, the circuit opens, and cools down.
+    let (ran, ()) = tokio::join!(bench.run(Run::default(), &mut op), async { breaker.open() });
+    let failed = ran.expect_err("busy");
+    assert_eq!((failed.stop, failed.tried.len(), breaker.state()), (Stop::UsedUp, 2, CircuitState::Open));
+    assert!(op.notes().contains(&"1 trial".to_owned()));
+}
