@@ -238,3 +238,35 @@ async fn a_retry_whose_wait_was_overslept_is_not_sent_late() {
         assert_eq!(fleet.labels(), if sent_again { ["(success)"] } else { ["busy"] });
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_store_of_circuits_is_bounded_by_deadline_and_cancellation() {
+    let fleet = Arc::new(Fleet { slow: Some(60 * SECOND), ..Fleet::default() });
+    let bench = Bench::new(1).fleet(&fleet);
+    let start = Instant::now();
+    assert_eq!(bench.fail(by_deadline(2 * SECOND), []).await.stop, Stop::Deadline);
+    assert_eq!(start.elapsed(), 2 * SECOND);
+    let token = cancel_after(SECOND);
+    assert_eq!(bench.fail(cancelled_by(&token), []).await.stop, Stop::Cancelled);
+    assert_eq!(start.elapsed(), 3 * SECOND);
+    assert_eq!(fleet.admits.load(SeqCst), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_that_a_store_of_circuits_takes_is_not_the_attempts() {
+    let fleet = Arc::new(Fleet { slow: Some(2 * SECOND), ..Fleet::default() });
+    let bench = Bench::new(0).fleet(&fleet).timeout(3 * SECOND);
+    let start = Instant::now();
+    let failed = bench.fail(Run::default(), [HANGS]).await;
+    assert_eq!((failed.tried[0].took, start.elapsed()), (3 * SECOND, 5 * SECOND));
+    assert_eq!(failed.tried[0].started, start + 2 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_slow_to_be_asked_again_is_bounded_and_the_failure_recorded() {
+    let fleet = Arc::new(Fleet { slow: Some(SECOND), recheck: true, ..Fleet::default() });
+    let start = Instant::now();
+    let failed = Bench::new(3).fleet(&fleet).fail(by_deadline(ms(2_500)), [BUSY]).await;
+    assert_eq!((failed.stop, failed.tried.len(), start.elapsed()), (Stop::Deadline, 1, ms(2_500)));
+    assert_eq!((fleet.admits.load(SeqCst), fleet.labels()), (1, vec!["busy"]));
+}

@@ -1,7 +1,7 @@
 //! Circuit, budget and limiter: asked at the right time, and given back what was not used.
 
 use super::*;
-use crate::resilience::{Aimd, CircuitBreaker, LimitReason, RetryBudgetState};
+use crate::resilience::{Aimd, CircuitBreaker, LimitReason, RetryBudgetState, SharedBudget};
 
 // The circuit
 
@@ -201,6 +201,41 @@ async fn a_retry_is_in_the_books_from_the_decision_on() {
     let (first, second) = tokio::join!(bench.run(Run::default(), &mut one), bench.run(Run::default(), &mut other));
     first.expect("a retry is allowed").1.succeed(None);
     assert_eq!(second.expect_err("while the other one still waits").stop, Stop::Budget);
+}
+
+/// A budget of which asking takes a minute.
+#[derive(Debug)]
+struct SlowBudget;
+
+impl SharedBudget for SlowBudget {
+    fn record_first(&self) {}
+
+    fn try_retry(&self) -> BoxFuture<'_, Option<u64>> {
+        Box::pin(async {
+            sleep(60 * SECOND).await;
+            Some(0)
+        })
+    }
+
+    fn give_back(&self, _: u64) {}
+
+    fn state(&self) -> RetryBudgetState {
+        RetryBudgetState::new(0, 0)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_store_of_budgets_is_bounded_by_deadline_and_cancellation() {
+    let fleet = Arc::new(Fleet::default());
+    let bench = Bench::new(3).budget(&Budget::shared(Arc::new(SlowBudget))).fleet(&fleet);
+    let start = Instant::now();
+    let failed = bench.fail(by_deadline(5 * SECOND), [BUSY]).await;
+    assert_eq!((failed.stop, failed.tried.len(), start.elapsed()), (Stop::Deadline, 1, 5 * SECOND));
+    assert_eq!(failed.tried[0].next, Decision::Stop(Stop::Deadline));
+    let token = cancel_after(SECOND);
+    let failed = bench.fail(cancelled_by(&token), [BUSY]).await;
+    assert_eq!((failed.stop, failed.tried.len(), start.elapsed()), (Stop::Cancelled, 1, 6 * SECOND));
+    assert_eq!(fleet.labels(), ["busy", "busy"], "the failure is no less one");
 }
 
 // The limiter
