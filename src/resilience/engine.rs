@@ -93,7 +93,7 @@ impl Effective<'_> {
         let mut lease = self.admit(guards, &mut now, timer.as_mut()).await?;
         let mut last = None;
 
-        for index in 0_u32.. {
+        for index in 0..=u32::MAX {
             let asked = now;
             if index > 0 || guards.limiter.is_some() {
                 now = match self.prepare(&mut lease, index, now, timer.as_mut(), op).await {
