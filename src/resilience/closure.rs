@@ -153,3 +153,6 @@ where
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -101,3 +101,6 @@ impl Drop for Lease {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

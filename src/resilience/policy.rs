@@ -261,3 +261,6 @@ impl<C> fmt::Debug for Policy<C> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -212,3 +212,6 @@ impl Retry {
         problems.finish()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
