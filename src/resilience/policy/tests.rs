@@ -232,6 +232,24 @@ async fn a_policy_with_problems_names_them_all_and_runs_nothing() {
 }
 
 #[test]
+fn a_setting_that_is_set_again_is_judged_by_what_it_is_now() {
+    let wrong = Policy::new()
+        .retry(Retry::new(1).factor(0.5))
+        .timeout(Duration::ZERO)
+        .retry_budget(RetryBudget::new(Duration::ZERO, 1, 0.5))
+        .rate_limit(RateLimit::new().max_concurrent(0));
+    let policy = wrong.clone().retry(Retry::none());
+    assert_eq!(
+        fields(&policy.check().expect_err("three are left")),
+        ["timeout", "retry_budget.window", "rate_limit.max_concurrent"]
+    );
+    let policy = policy.timeout(SECOND).retry_budget(RetryBudget::new(SECOND, 1, 0.5)).rate_limit(RateLimit::new());
+    assert!(policy.check().is_ok());
+    let policy = wrong.retry(Retry::new(1).advised_jitter(2.0));
+    assert_eq!(fields(&policy.check().expect_err("again"))[2..], ["rate_limit.max_concurrent", "retry.advised_jitter"]);
+}
+
+#[test]
 fn it_shows_its_settings() {
     let shown = format!("{:?}", Policy::new().timeout(SECOND).deadline(2 * SECOND).classify(()));
     for part in ["Policy {", "max_retries: 1", "timeout: Some(1s)", "deadline: Some(2s)", "breaker: None", ".."] {
