@@ -70,7 +70,7 @@ async fn after_the_wait_for_a_retry_the_circuit_is_asked_again_where_that_is_con
                 assert_eq!(failed.tried.len(), 1, "what was tried is kept");
             }
         }
-        let retries = if recheck { 0 } else { 1 };
+        let retries = u64::from(!recheck);
         assert_eq!(budget.state(), RetryBudgetState::new(1 + retries, retries), "a retry not sent is given back");
     }
 }
@@ -307,14 +307,14 @@ async fn the_providers_word_is_asked_for_and_followed_only_where_that_is_configu
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_advised_with_a_refusal_for_rate_holds_all_others() {
-    let limited = |wait| Verdict { throttled: true, ..advises(wait) };
+    let refused = |wait| Verdict { throttled: true, ..advises(wait) };
     for (follows, verdict, holds) in [
-        (true, limited(5 * SECOND), true),
-        (true, limited(60 * SECOND), true),
-        (true, limited(61 * SECOND), false), // longer than is worth honouring
+        (true, refused(5 * SECOND), true),
+        (true, refused(60 * SECOND), true),
+        (true, refused(61 * SECOND), false), // longer than is worth honouring
         (true, advises(5 * SECOND), false),  // not for rate
         (true, Verdict { throttled: true, ..Verdict::transient("limited") }, false), // no wait
-        (false, limited(5 * SECOND), false),
+        (false, refused(5 * SECOND), false),
     ] {
         let limiter = RateLimit::new().requests_per_minute(600).follow_provider(follows).build().expect("valid");
         Bench::new(0).limiter(&limiter).fail(Run::default(), [fails(verdict)]).await;
