@@ -2,7 +2,7 @@
 
 use super::attempt::TargetOperation;
 use super::call::{Call, CallOptions};
-use super::failure::{Human, TargetFailure, aborted, line, target_attempt, target_failure};
+use super::failure::{Human, TargetFailure, aborted, line, record, target_attempt, target_failure};
 use super::fallback::{FallbackContext, FallbackDecision};
 use super::scope::Scope;
 use super::target::ReadyTarget;
@@ -69,7 +69,8 @@ async fn ask_in_order(
         let retry = effective_retry(target, options);
         let failure =
             match walk.ask(place, target, Asked { model, request: &request, options, retry: &retry, cancel }).await {
-                Ok((mut reply, attempts)) => {
+                Ok((mut reply, attempts, mut failed)) => {
+                    walk.history.append(&mut failed);
                     let by = AnsweredBy {
                         index: place,
                         name: target.name.clone(),
@@ -148,8 +149,13 @@ impl Walk<'_> {
         });
     }
 
-    /// Asks one target. The number of attempts comes with the reply.
-    async fn ask(&self, place: usize, target: &ReadyTarget, asked: Asked<'_>) -> Result<(Reply, u32), TargetFailure> {
+    /// Asks one target. With the reply come the number of its attempts, and those that failed before.
+    async fn ask(
+        &self,
+        place: usize,
+        target: &ReadyTarget,
+        asked: Asked<'_>,
+    ) -> Result<(Reply, u32, Vec<Attempt>), TargetFailure> {
         let Asked { model, request, options, retry, cancel } = asked;
         let encoded = target.provider.encode(request, &EncodeContext::new(model)).map_err(refused)?;
         let end = self.end(place);
@@ -157,12 +163,13 @@ impl Walk<'_> {
         self.check_queue(place, target, cost, end)?;
         let run = Run { retry: Some(retry), timeout: options.timeout, end, cancel, cost, key: model };
         let mut op = TargetOperation::new(self.client, self.scope, target, options, retry, model, encoded);
-        match execute(&target.guards, retry, target.timeout, &self.client.random, run, &mut op).await {
+        let mut failed = Vec::new();
+        match execute(&target.guards, retry, target.timeout, &self.client.random, run, &mut op, &mut failed).await {
             Ok((answered, lease)) => {
                 let usage = answered.reply.usage();
                 lease.succeed(usage.map(|usage| u32::try_from(usage.total).unwrap_or(u32::MAX)));
                 follow(target, answered.limits.as_ref());
-                Ok((answered.reply, op.attempts()))
+                Ok((answered.reply, op.attempts(), failed.into_iter().map(record).collect()))
             }
             Err(failed) => Err(target_failure(target, failed, matches!(end, Some(End::Reserve(_))))),
         }

@@ -163,7 +163,8 @@ pub(super) fn target_failure(target: &ReadyTarget, failed: Failed<AttemptFailure
     TargetFailure { error, what, attempts, sent }
 }
 
-fn record(tried: Tried<AttemptFailure>) -> Attempt {
+/// One failed attempt, as it is listed.
+pub(super) fn record(tried: Tried<AttemptFailure>) -> Attempt {
     let next = match tried.next {
         Decision::Retry { after, advised } => Next::Retried { after, advised },
         Decision::Stop(stop) => Next::Stopped(match stop {

@@ -58,7 +58,8 @@ struct Effective<'a> {
     run: Run<'a>,
 }
 
-/// The loop. `guards` are the target's; everything that a call holds of them is in the lease.
+/// The loop. `guards` are the target's; everything that a call holds of them is in the lease. The failed attempts before a
+/// success are left in `tried`; a failure takes all of them along.
 pub(crate) async fn execute<O: Operation>(
     guards: &Arc<Guards>,
     retry: &Retry,
@@ -66,14 +67,14 @@ pub(crate) async fn execute<O: Operation>(
     random: &Random,
     run: Run<'_>,
     op: &mut O,
+    tried: &mut Vec<Tried<O::Error>>,
 ) -> Result<(O::Output, Lease), Failed<O::Error>> {
     let settings =
         Effective { retry: run.retry.unwrap_or(retry), timeout: run.timeout.unwrap_or(timeout), random, run };
-    let mut tried = Vec::new();
     let mut sent = false;
-    match settings.attempts(guards, op, &mut tried, &mut sent).await {
+    match settings.attempts(guards, op, tried, &mut sent).await {
         Ok(done) => Ok(done),
-        Err(stop) => Err(Failed { stop, tried, sent }),
+        Err(stop) => Err(Failed { stop, tried: std::mem::take(tried), sent }),
     }
 }
 
