@@ -15,13 +15,21 @@ pub(super) struct Outgoing {
     pub(super) chunked: bool,
     /// What is sent of the body, in order. Pauses of a drip are among them.
     pub(super) pieces: Vec<Piece>,
-    /// Whether head and body go out together.
-    pub(super) at_once: bool,
-    /// Whether the pieces set their own pace.
-    pub(super) paced: bool,
+    pub(super) pace: Pace,
     /// Whether a chunked body gets the chunk that ends it.
     pub(super) terminated: bool,
     pub(super) ending: Ending,
+}
+
+/// How fast the pieces go out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Pace {
+    /// Together with the head.
+    AtOnce,
+    /// One by one, so far apart that none is read with another.
+    Apart,
+    /// As their own pauses say.
+    Own,
 }
 
 impl Outgoing {
@@ -46,8 +54,11 @@ impl Outgoing {
             headers: written_headers(answer, status, headers, chunked, total),
             chunked,
             pieces: cut(pieces, left, delivery.drip),
-            at_once: !streamed && delivery.drip.is_none(),
-            paced: delivery.drip.is_some(),
+            pace: match (&delivery.drip, streamed) {
+                (Some(_), _) => Pace::Own,
+                (None, true) => Pace::Apart,
+                (None, false) => Pace::AtOnce,
+            },
             terminated: chunked && delivery.ending.terminates() && left == usize::MAX,
             ending: delivery.ending,
         }
@@ -102,7 +113,6 @@ fn written_headers(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn outgoing(answer: &Answer) -> Outgoing {
         Outgoing::of(answer, Rendered { status: 200, headers: Vec::new(), body: Body::Whole("0123456789".into()) })
@@ -114,7 +124,7 @@ mod tests {
         let out = outgoing(&Answer::raw(200).drip(4, tick).cut_after(6));
         let pause = Piece::pause(tick);
         assert_eq!(out.pieces, [Piece::from("0123"), pause.clone(), Piece::from("45"), pause]);
-        assert_eq!((out.at_once, out.paced, out.terminated), (false, true, false));
+        assert_eq!((out.pace, out.terminated), (Pace::Own, false));
         assert_eq!(out.headers, [("content-length".to_owned(), Bytes::from("10"))]);
     }
 

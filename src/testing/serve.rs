@@ -4,7 +4,7 @@ use super::answer::Answer;
 use super::backend::{Action, Backend};
 use super::delivery::{Ending, Piece};
 use super::http1::{self, Request};
-use super::outgoing::Outgoing;
+use super::outgoing::{Outgoing, Pace};
 use super::wire::{NoRequest, Wire};
 use std::io;
 use std::sync::Arc;
@@ -171,12 +171,12 @@ async fn play(mut wire: Wire, answer: &Answer, action: Action) -> Option<Wire> {
 }
 
 async fn send(wire: &mut Wire, outgoing: Outgoing) -> io::Result<()> {
-    let Outgoing { status, headers, chunked, pieces, at_once, paced, terminated, ending: _ } = outgoing;
+    let Outgoing { status, headers, chunked, pieces, pace, terminated, ending: _ } = outgoing;
     let head = http1::write_head(status, headers.iter().map(|(name, value)| (name.as_str(), &value[..])));
     let frame = |bytes: &[u8]| if chunked { http1::write_chunk(bytes) } else { bytes.to_vec() };
     let last: &[u8] = if terminated { http1::LAST_CHUNK } else { b"" };
 
-    if at_once {
+    if pace == Pace::AtOnce {
         let mut whole = head;
         for piece in pieces {
             if let Piece::Bytes(bytes) = piece {
@@ -188,7 +188,7 @@ async fn send(wire: &mut Wire, outgoing: Outgoing) -> io::Result<()> {
     }
 
     wire.write(&head).await?;
-    let gap = if paced || pieces.len() > FEW_PIECES { Duration::ZERO } else { BETWEEN_PIECES };
+    let gap = if pace == Pace::Own || pieces.len() > FEW_PIECES { Duration::ZERO } else { BETWEEN_PIECES };
     for piece in pieces {
         match piece {
             Piece::Pause(duration) => wire.pause(duration).await?,
