@@ -217,7 +217,7 @@ impl<C: Sync> Policy<C> {
         run: Run<'_>,
         op: &mut O,
     ) -> Result<(O::Output, Lease), Failed<O::Error>> {
-        engine::execute(&self.guards, &self.retry, self.timeout, &self.random, run, op).await
+        engine::execute(&self.guards, &self.retry, self.timeout, &self.random, run, op, &mut Vec::new()).await
     }
 
     /// Runs a closure until it succeeds or the policy gives up.
