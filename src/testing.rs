@@ -24,15 +24,19 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Real sockets and a paused clock do not go together: the clock jumps while bytes are on their way.
+//! Real sockets and a paused clock do not go together: the clock jumps while bytes are on their way. [`MemoryTransport`]
+//! plays the same scripts without a socket, so that a test of minutes takes none.
 
 mod answer;
+mod backend;
 mod delivery;
 mod fake;
 mod fault;
 mod http1;
 mod journal;
+mod memory;
 mod openai;
+mod outgoing;
 mod protocol;
 mod script;
 mod serve;
@@ -45,3 +49,4 @@ pub use delivery::Piece;
 pub use fake::{FakeProvider, FakeProviderBuilder, RefusedProvider};
 pub use fault::Fault;
 pub use journal::Received;
+pub use memory::{MemoryNetwork, MemoryTransport};

@@ -163,7 +163,7 @@ pub(super) fn target_failure(target: &ReadyTarget, failed: Failed<AttemptFailure
     TargetFailure { error, what, attempts, sent }
 }
 
-/// One failed attempt, as it is listed.
+/// A failed attempt, as it is listed.
 pub(super) fn record(tried: Tried<AttemptFailure>) -> Attempt {
     let next = match tried.next {
         Decision::Retry { after, advised } => Next::Retried { after, advised },
@@ -216,7 +216,8 @@ fn circuit_open(refusal: &CircuitRefusal) -> (LlmError, String) {
     (error, what)
 }
 
-fn limit_refused(refusal: &LimitRefusal) -> (LlmError, String) {
+/// The limiter refused.
+pub(super) fn limit_refused(refusal: &LimitRefusal) -> (LlmError, String) {
     let code = match refusal.reason {
         LimitReason::QueueFull => ErrorCode::RateLimitQueueFull,
         LimitReason::QueueTimeout => ErrorCode::RateLimitQueueTimeout,
