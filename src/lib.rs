@@ -3,6 +3,7 @@
 pub mod chat;
 mod client;
 mod error;
+pub mod integrations;
 pub mod provider;
 pub mod record;
 pub mod resilience;
