@@ -4,6 +4,7 @@ pub mod chat;
 mod client;
 mod error;
 pub mod integrations;
+pub mod observe;
 pub mod provider;
 pub mod record;
 pub mod resilience;
