@@ -16,6 +16,7 @@
 pub mod chat;
 mod client;
 mod error;
+pub mod integrations;
 pub mod observe;
 pub mod provider;
 pub mod record;
