@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 use steadfast::resilience::{
-    Admission, Bucket, LimitReason, LimitRefusal, Limiter, Permit, RateLimit, RateLimitState, Settlement,
+    Bucket, LimitReason, LimitRefusal, Limiter, LimiterAdmission, Permit, RateLimit, RateLimitState, Settlement,
     SharedLimiter, SharedPermit,
 };
 use tokio::{
@@ -155,7 +155,7 @@ struct Elsewhere(Mutex<Vec<Settlement>>);
 struct Lent(Arc<Elsewhere>);
 
 impl SharedLimiter for Elsewhere {
-    fn admit(self: Arc<Self>, tokens: u32, wait: bool) -> Admission {
+    fn admit(self: Arc<Self>, tokens: u32, wait: bool) -> LimiterAdmission {
         Box::pin(async move {
             if !wait {
                 return Err(LimitRefusal::new(LimitReason::QueueFull, Bucket::Tokens, 9));

@@ -2,12 +2,12 @@
 
 use super::target::ReadyTarget;
 use crate::LlmError;
-use crate::provider::{Basis, Classified};
+use crate::provider::Classified;
 use crate::record::{Attempt, ErrorCode, ErrorKind, ErrorSnapshot, Issues, Next, StopReason, TargetAttempt};
 use crate::resilience::clock::wall_at;
 use crate::resilience::{
-    Advice, CircuitRefusal, Decision, Failed, Health, LimitHint, LimitReason, LimitRefusal, RefusalReason, Retry, Stop,
-    Tried, Verdict,
+    Advice, CircuitRefusal, Decision, Failed, Health, LimitHint, LimitReason, LimitRefusal, RefusalReason, Stop, Tried,
+    Verdict,
 };
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -49,21 +49,6 @@ pub(super) fn verdict_of(error: &LlmError) -> Verdict {
         throttled: false,
         label: error.code().map_or(error.kind().as_str(), ErrorCode::as_str),
         tag: error.status(),
-    }
-}
-
-/// Applies the target's own lists of statuses, which stand between the provider's word and the table.
-pub(super) fn apply_statuses(seen: Classified, status: Option<u16>, retry: &Retry) -> Classified {
-    let Some(status) = status else { return seen };
-    match seen.basis {
-        Basis::Requested | Basis::Table if retry.non_retryable_status.contains(&status) => {
-            seen.with_retry(Advice::Never)
-        }
-        Basis::Table if !seen.is_retryable() && retry.retry_status.contains(&status) => {
-            let advice = seen.retry_after.map_or(Advice::Backoff, Advice::After);
-            seen.with_retry(advice)
-        }
-        _ => seen,
     }
 }
 
@@ -147,21 +132,29 @@ pub(super) fn target_failure(target: &ReadyTarget, failed: Failed<AttemptFailure
     let last = tried.last().map(|tried| (tried.error.clone(), tried.next));
     let count = tried.len();
     let attempts: Vec<Attempt> = tried.into_iter().map(record).collect();
+    // Whether the error is the last attempt's own: then a single attempt need not be listed beside it.
+    let mut own = false;
     let (error, what) = match (stop, last) {
         (Stop::Circuit(refusal), _) => circuit_open(&refusal),
         (Stop::Limit(refusal), _) => limit_refused(&refusal),
         (Stop::Budget, Some((last, _))) => budget_exhausted(&last),
-        (Stop::Cancelled, last) => cancelled(last.map(|(last, _)| last)),
-        // The time ran out between two attempts, or before the first.
+        // The time ran out, or the caller cancelled, between two attempts or before the first.
         (Stop::Deadline, None | Some((_, Decision::Retry { .. }))) => time_is_up(share),
-        (_, Some((last, _))) => (last.error, last.what),
+        (Stop::Cancelled, None | Some((_, Decision::Retry { .. }))) => (aborted(), ABORTED.to_owned()),
+        (Stop::Cancelled, Some((last, _))) if last.error.kind() != ErrorKind::Aborted => {
+            (aborted(), ABORTED.to_owned())
+        }
+        (_, Some((last, _))) => {
+            own = true;
+            (last.error, last.what)
+        }
         (_, None) => {
             let what = stop.to_string();
             (LlmError::new(ErrorKind::Unknown, what.clone()), what)
         }
     };
     let request = attempts.iter().rev().find_map(|attempt| attempt.request.clone());
-    let nested = if count > 1 || stop == Stop::Budget { attempts.clone() } else { Vec::new() };
+    let nested = if own && count == 1 { Vec::new() } else { attempts.clone() };
     let error = error.change_record(|record| {
         record.message = line(Some(&target.name), &what, Some((count, time)), record.provider_message.as_deref());
         record.request = request;
@@ -250,16 +243,11 @@ fn budget_exhausted(last: &AttemptFailure) -> (LlmError, String) {
     (error.with_source(cause), what)
 }
 
-fn cancelled(last: Option<AttemptFailure>) -> (LlmError, String) {
-    match last {
-        Some(last) if last.error.kind() == ErrorKind::Aborted => (last.error, last.what),
-        _ => (aborted(), "cancelled".to_owned()),
-    }
-}
+const ABORTED: &str = "cancelled by the caller";
 
 /// The caller cancelled.
 pub(super) fn aborted() -> LlmError {
-    LlmError::new(ErrorKind::Aborted, "cancelled by the caller")
+    LlmError::new(ErrorKind::Aborted, ABORTED)
 }
 
 /// The deadline passed; or, for a target that had to leave time to others, its share of it.

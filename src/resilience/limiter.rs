@@ -15,6 +15,8 @@
 mod aimd;
 mod bucket;
 mod core;
+#[cfg(all(test, loom))]
+mod interleavings;
 mod local;
 mod pacing;
 mod permit;
