@@ -28,6 +28,7 @@
 //! plays the same scripts without a socket, so that a test of minutes takes none.
 
 mod answer;
+mod anthropic;
 mod backend;
 mod delivery;
 mod fake;
@@ -35,6 +36,7 @@ mod fault;
 mod http1;
 mod journal;
 mod memory;
+mod ollama;
 mod openai;
 mod outgoing;
 mod protocol;
