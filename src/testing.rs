@@ -30,6 +30,7 @@ mod answer;
 mod delivery;
 mod fake;
 mod fault;
+mod gemini;
 mod http1;
 mod journal;
 mod openai;

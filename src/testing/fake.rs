@@ -1,6 +1,7 @@
 //! The fake provider, as a test holds it.
 
 use super::answer::Answer;
+use super::gemini::Gemini;
 use super::journal::Received;
 use super::openai::OpenAi;
 use super::protocol::{Plain, Protocol};
@@ -62,6 +63,17 @@ impl FakeProvider {
     /// them, and raw answers in [`pieces`](Answer::pieces) can play them.
     pub fn openai() -> FakeProviderBuilder {
         FakeProviderBuilder::new(OpenAi, Answer::echo())
+    }
+
+    /// Speaks Gemini's `generateContent`, under `/v1beta/models/MODEL:generateContent` and, with a bearer token, under the
+    /// paths of Vertex AI.
+    ///
+    /// As with [`openai`](Self::openai), what the provider refuses is refused in its words: none or two credentials, an
+    /// unknown role or field, contents without parts, settings out of range. [`Fault::rate_limited`](super::Fault::rate_limited)
+    /// tells its wait in the body alone, and [`Fault::quota_exhausted`](super::Fault::quota_exhausted) is a daily quota that
+    /// nevertheless advises a short wait: so does the provider.
+    pub fn gemini() -> FakeProviderBuilder {
+        FakeProviderBuilder::new(Gemini, Answer::echo())
     }
 
     /// Speaks no dialect, just HTTP under any path: a text is the whole body, a fault its status. Once the script is
