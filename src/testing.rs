@@ -27,12 +27,14 @@
 //! Real sockets and a paused clock do not go together: the clock jumps while bytes are on their way.
 
 mod answer;
+mod anthropic;
 mod delivery;
 mod fake;
 mod fault;
 mod gemini;
 mod http1;
 mod journal;
+mod ollama;
 mod openai;
 mod protocol;
 mod script;

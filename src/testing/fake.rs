@@ -1,8 +1,10 @@
 //! The fake provider, as a test holds it.
 
 use super::answer::Answer;
+use super::anthropic::Anthropic;
 use super::gemini::Gemini;
 use super::journal::Received;
+use super::ollama::Ollama;
 use super::openai::OpenAi;
 use super::protocol::{Plain, Protocol};
 use super::script::{Next, Script};
@@ -65,6 +67,23 @@ impl FakeProvider {
         FakeProviderBuilder::new(OpenAi, Answer::echo())
     }
 
+    /// Speaks Anthropic's messages, under `/v1/messages`.
+    ///
+    /// As with [`openai`](Self::openai), requests that Anthropic would refuse are refused in its words: without a key
+    /// (401), without `anthropic-version`, without `max_tokens`, with a field that does not exist, with roles that do not
+    /// alternate, with content that is empty. Streams it does not speak yet.
+    pub fn anthropic() -> FakeProviderBuilder {
+        FakeProviderBuilder::new(Anthropic, Answer::echo())
+    }
+
+    /// Speaks Ollama's own protocol, under `/api/chat`. Every model is installed.
+    ///
+    /// Requests that Ollama would refuse are refused in its words: content that is not a plain text, options of the wrong
+    /// type. Streams it does not speak yet, and Ollama streams unless told not to: `"stream": false` has to be sent.
+    pub fn ollama() -> FakeProviderBuilder {
+        FakeProviderBuilder::new(Ollama, Answer::echo())
+    }
+
     /// Speaks Gemini's `generateContent`, under `/v1beta/models/MODEL:generateContent` and, with a bearer token, under the
     /// paths of Vertex AI.
     ///
@@ -93,7 +112,7 @@ impl FakeProvider {
         Self::openai().refused()
     }
 
-    /// The base URL to give to a client, `http://127.0.0.1:PORT/v1` for OpenAI.
+    /// The base URL to give to a client, `http://127.0.0.1:PORT/v1` for OpenAI; for the others without a path.
     pub fn base_url(&self) -> String {
         format!("{}{}", self.origin(), self.base_path)
     }
