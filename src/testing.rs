@@ -33,6 +33,7 @@ mod backend;
 mod delivery;
 mod fake;
 mod fault;
+mod gemini;
 mod http1;
 mod journal;
 mod memory;

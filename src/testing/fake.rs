@@ -3,6 +3,7 @@
 use super::answer::Answer;
 use super::anthropic::Anthropic;
 use super::backend::Backend;
+use super::gemini::Gemini;
 use super::journal::Received;
 use super::ollama::Ollama;
 use super::openai::OpenAi;
@@ -82,6 +83,17 @@ impl FakeProvider {
     /// type. Streams it does not speak yet, and Ollama streams unless told not to: `"stream": false` has to be sent.
     pub fn ollama() -> FakeProviderBuilder {
         FakeProviderBuilder::new(Ollama, Answer::echo())
+    }
+
+    /// Speaks Gemini's `generateContent`, under `/v1beta/models/MODEL:generateContent` and, with a bearer token, under the
+    /// paths of Vertex AI.
+    ///
+    /// As with [`openai`](Self::openai), what the provider refuses is refused in its words: none or two credentials, an
+    /// unknown role or field, contents without parts, settings out of range. [`Fault::rate_limited`](super::Fault::rate_limited)
+    /// tells its wait in the body alone, and [`Fault::quota_exhausted`](super::Fault::quota_exhausted) is a daily quota that
+    /// nevertheless advises a short wait: so does the provider.
+    pub fn gemini() -> FakeProviderBuilder {
+        FakeProviderBuilder::new(Gemini, Answer::echo())
     }
 
     /// Speaks no dialect, just HTTP under any path: a text is the whole body, a fault its status. Once the script is
