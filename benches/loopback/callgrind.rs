@@ -1,0 +1,35 @@
+//! Instructions, counted by valgrind: the same today and tomorrow, whatever else the machine does.
+
+use crate::load::Load;
+use crate::process::{Core, client_args, this_program};
+use crate::subject::NOTHING;
+use std::error::Error;
+
+const NOWHERE: &str = "/dev/null";
+
+/// Instructions a call. Twice the calls against once the calls, so that start-up and warm-up cancel out.
+pub(crate) fn per_call(subject: &str, url: &str, load: Load) -> Result<f64, Box<dyn Error>> {
+    let once = collect(subject, url, load, NOWHERE)?;
+    let twice = collect(subject, url, Load { calls: 2 * load.calls, ..load }, NOWHERE)?;
+    Ok((twice - once) / f64::from(load.calls))
+}
+
+/// Instructions to make a client and call once, over a process that does neither.
+pub(crate) fn first_call(subject: &str, url: &str) -> Result<f64, Box<dyn Error>> {
+    Ok(collect(subject, url, Load::FIRST, NOWHERE)? - collect(NOTHING, url, Load::FIRST, NOWHERE)?)
+}
+
+/// Runs `subject` under callgrind, leaves its profile in `profile`, and returns the instructions of the whole process.
+pub(crate) fn collect(subject: &str, url: &str, load: Load, profile: &str) -> Result<f64, Box<dyn Error>> {
+    let profile = format!("--callgrind-out-file={profile}");
+    let output = this_program(Core::Client, &["valgrind", "--tool=callgrind", &profile])?
+        .args(client_args(subject, url, load))
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    // ==4711== Collected : 123456789
+    let collected = said.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok());
+    match collected {
+        Some(instructions) if output.status.success() => Ok(instructions),
+        _ => Err(format!("callgrind did not count {subject}:\n{said}").into()),
+    }
+}

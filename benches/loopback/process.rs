@@ -1,0 +1,96 @@
+//! The bench in other processes: the server, and one for each measurement.
+
+use crate::load::{Load, Sample};
+use std::error::Error;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// The first argument of a process that serves.
+pub(crate) const SERVE: &str = "--as-server";
+/// The first argument of a process that calls: subject, address, calls, calls at a time.
+pub(crate) const CALL: &str = "--as-client";
+
+/// Clients have a core of their own, and so has the server, where there are two and `taskset` can give them away.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Core {
+    Client,
+    Server,
+}
+
+/// Whether processes are pinned to their [`Core`].
+pub(crate) fn pins() -> bool {
+    std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) && installed("taskset")
+}
+
+pub(crate) fn installed(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    found.is_ok_and(|status| status.success())
+}
+
+/// A command that runs this very program on `core`, under the program and arguments of `tool` if there are any.
+pub(crate) fn this_program(core: Core, tool: &[&str]) -> std::io::Result<Command> {
+    let this = std::env::current_exe()?;
+    let mut words: Vec<&std::ffi::OsStr> = Vec::new();
+    if pins() {
+        let core = match core {
+            Core::Client => "0",
+            Core::Server => "1",
+        };
+        words.extend(["taskset", "-c", core].map(std::ffi::OsStr::new));
+    }
+    words.extend(tool.iter().map(std::ffi::OsStr::new));
+    words.push(this.as_os_str());
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).stdin(Stdio::null());
+    Ok(command)
+}
+
+/// The arguments of a client process.
+pub(crate) fn client_args(subject: &str, url: &str, load: Load) -> [String; 5] {
+    [CALL.to_owned(), subject.to_owned(), url.to_owned(), load.calls.to_string(), load.at_a_time.to_string()]
+}
+
+/// What [`client_args`] said.
+pub(crate) fn parse_client_args(args: &[String]) -> Option<(&str, &str, Load)> {
+    match args {
+        [role, subject, url, calls, at_a_time] if role == CALL => {
+            Some((subject, url, Load { calls: calls.parse().ok()?, at_a_time: at_a_time.parse().ok()? }))
+        }
+        _ => None,
+    }
+}
+
+/// Measures `subject` in a process of its own.
+pub(crate) fn sample(subject: &str, url: &str, load: Load) -> Result<Sample, Box<dyn Error>> {
+    let output =
+        this_program(Core::Client, &[])?.args(client_args(subject, url, load)).stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(format!("{subject} did not get through: {}", output.status).into());
+    }
+    Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+}
+
+/// A running server. Dropping it stops it.
+pub(crate) struct Server {
+    process: Child,
+    pub(crate) url: String,
+}
+
+impl Server {
+    pub(crate) fn start() -> Result<Self, Box<dyn Error>> {
+        let mut process =
+            this_program(Core::Server, &[])?.arg(SERVE).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut url = String::new();
+        let stdout = process.stdout.take().ok_or("the server has no output")?;
+        BufReader::new(stdout).read_line(&mut url)?;
+        url.truncate(url.trim_end().len());
+        Ok(Self { process, url })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take()); // ends it
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,32 @@
+//! What is measured, and the work that each does.
+
+use crate::bare::Bare;
+use crate::load::{Load, Sample, drive};
+
+pub(crate) const KEY: &str = "sk-proj-0123456789abcdefghijklmnopqrstuvwxyz0123456789";
+pub(crate) const MODEL: &str = "gpt-5-mini";
+pub(crate) const SYSTEM: &str = "You are an accountant. Answer in two sentences, with the numbers of the invoices.";
+pub(crate) const QUESTION: &str = "Which of the invoices in the attached list are overdue today, and by how many days?";
+pub(crate) const MAX_TOKENS: u32 = 800;
+pub(crate) const TEMPERATURE: f32 = 0.5;
+
+/// A client of chat completions.
+pub(crate) trait Subject: Send + Sync + 'static {
+    /// Asks [`QUESTION`] once, under [`SYSTEM`], [`MAX_TOKENS`] and [`TEMPERATURE`]; reads the text, the reason for
+    /// its end, the model and the usage. Returns the length of the text.
+    fn call(&self) -> impl Future<Output = usize> + Send;
+}
+
+/// Every subject, in the order of the tables. The first is what the others are divided by.
+pub(crate) const SUBJECTS: [&str; 1] = ["bare"];
+/// A process that only starts.
+pub(crate) const NOTHING: &str = "nothing";
+
+/// Puts a load on the subject of that name, as a client of the server at `url`.
+pub(crate) async fn measure(name: &str, url: &str, load: Load) -> Sample {
+    match name {
+        "bare" => drive(Bare::new(url), load).await,
+        NOTHING => Sample::default(),
+        other => panic!("no subject is called {other}"),
+    }
+}
