@@ -1,6 +1,6 @@
-//! Calls, many at a time, and what they cost this process.
+//! Work, much of it at a time, and what it costs this process.
 
-use crate::server;
+use crate::server::{self, WORD};
 use crate::subject::Subject;
 use counting_alloc::count;
 use std::fmt;
@@ -8,19 +8,64 @@ use std::str::FromStr;
 use std::sync::Arc;
 use tokio::time::Instant;
 
+/// What a client is measured at. The first part of the address says it to the server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Work {
+    /// The first call, and no other.
+    First,
+    /// A call with a whole answer.
+    Call,
+    /// A streamed answer, read to its end.
+    Stream { words: u32 },
+    /// A streamed answer that stays open after its first word.
+    Hold,
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::First => f.write_str("first"),
+            Self::Call => f.write_str("call"),
+            Self::Stream { words } => write!(f, "{words}"),
+            Self::Hold => f.write_str("hold"),
+        }
+    }
+}
+
+impl FromStr for Work {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "first" => Ok(Self::First),
+            "call" => Ok(Self::Call),
+            "hold" => Ok(Self::Hold),
+            words => Ok(Self::Stream { words: words.parse().map_err(|_| format!("not a work: {word:?}"))? }),
+        }
+    }
+}
+
+impl Work {
+    /// The work that a request asks for: `POST /100/v1/chat/completions HTTP/1.1`.
+    pub(crate) fn of_request(request: &[u8]) -> Self {
+        let part = request.split(|&byte| byte == b'/').nth(1).and_then(|part| str::from_utf8(part).ok());
+        part.and_then(|part| part.parse().ok()).expect("the bench's own clients ask")
+    }
+}
+
 /// How much work, and how much of it at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    pub(crate) calls: u32,
+    pub(crate) work: Work,
+    pub(crate) times: u32,
     pub(crate) at_a_time: u32,
 }
 
 impl Load {
-    /// The first call of a new client, and no other.
-    pub(crate) const FIRST: Self = Self { calls: 0, at_a_time: 0 };
+    pub(crate) const FIRST: Self = Self { work: Work::First, times: 1, at_a_time: 1 };
 }
 
-/// What a call cost, on average.
+/// What it cost to do the work once, on average.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     pub(crate) wall: f64,
@@ -28,12 +73,27 @@ pub(crate) struct Sample {
     pub(crate) cpu: f64,
     pub(crate) allocations: f64,
     pub(crate) bytes: f64,
+    /// Bytes that are still allocated.
+    pub(crate) kept: f64,
+}
+
+impl Sample {
+    /// What each of `parts` costs that this has and `other` does not.
+    pub(crate) fn beyond(&self, other: &Self, parts: f64) -> Self {
+        Self {
+            wall: (self.wall - other.wall) / parts,
+            cpu: (self.cpu - other.cpu) / parts,
+            allocations: (self.allocations - other.allocations) / parts,
+            bytes: (self.bytes - other.bytes) / parts,
+            kept: (self.kept - other.kept) / parts,
+        }
+    }
 }
 
 /// A line between two processes.
 impl fmt::Display for Sample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {} {}", self.wall, self.cpu, self.allocations, self.bytes)
+        write!(f, "{} {} {} {} {}", self.wall, self.cpu, self.allocations, self.bytes, self.kept)
     }
 }
 
@@ -43,49 +103,60 @@ impl FromStr for Sample {
     fn from_str(line: &str) -> Result<Self, String> {
         let numbers: Result<Vec<f64>, _> = line.split_whitespace().map(str::parse).collect();
         match numbers.as_deref() {
-            Ok(&[wall, cpu, allocations, bytes]) => Ok(Self { wall, cpu, allocations, bytes }),
+            Ok(&[wall, cpu, allocations, bytes, kept]) => Ok(Self { wall, cpu, allocations, bytes, kept }),
             _ => Err(format!("not a sample: {line:?}")),
         }
     }
 }
 
-/// Opens the connections, then measures `load`; of [`Load::FIRST`] it measures nothing. The runtime has one thread: this one.
-pub(crate) async fn drive(subject: impl Subject, load: Load) -> Sample {
-    if load.at_a_time == 0 {
-        subject.call().await;
-        return Sample::default();
-    }
+/// Opens the connections where they are to be open, then measures `load`. The runtime has one thread: this one.
+pub(crate) async fn drive<S: Subject>(subject: S, load: Load) -> Sample {
     let subject = Arc::new(subject);
-    run(&subject, Load { calls: 4 * load.at_a_time, ..load }).await;
+    if matches!(load.work, Work::Call | Work::Stream { .. }) {
+        run(&subject, Load { times: 4 * load.at_a_time, ..load }).await;
+    }
+    let (counted, cpu, start) = (count(), cpu_seconds(), Instant::now());
+    let held = run(&subject, load).await;
+    let (wall, cpu, counted) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu, count() - counted);
+    drop(held);
 
-    let (allocated, cpu, start) = (count(), cpu_seconds(), Instant::now());
-    run(&subject, load).await;
-    let (wall, cpu, allocated) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu, count() - allocated);
-
-    let calls = f64::from(load.calls);
+    let times = f64::from(load.times);
     Sample {
-        wall: wall / calls,
-        cpu: cpu / calls,
-        allocations: float(allocated.calls) / calls,
-        bytes: float(allocated.bytes) / calls,
+        wall: wall / times,
+        cpu: cpu / times,
+        allocations: float(counted.calls) / times,
+        bytes: float(counted.bytes) / times,
+        kept: (float(counted.bytes) - float(counted.freed)) / times,
     }
 }
 
-async fn run(subject: &Arc<impl Subject>, Load { calls, at_a_time }: Load) {
-    let expected = server::text_len();
+/// Does the work, and returns what is still open after it.
+async fn run<S: Subject>(subject: &Arc<S>, Load { work, times, at_a_time }: Load) -> Vec<S::Stream> {
+    let text_len = server::text_len();
     let worker = |index: u32| {
         let subject = Arc::clone(subject);
-        let share = calls / at_a_time + u32::from(index < calls % at_a_time);
+        let share = times / at_a_time + u32::from(index < times % at_a_time);
         tokio::spawn(async move {
+            let mut held = Vec::new();
             for _ in 0..share {
-                assert_eq!(subject.call().await, expected);
+                match work {
+                    Work::First | Work::Call => assert_eq!(subject.call().await, text_len),
+                    Work::Stream { words } => {
+                        let stream = subject.open().await;
+                        assert_eq!(subject.drain(stream).await, words as usize * WORD.len());
+                    }
+                    Work::Hold => held.push(subject.open().await),
+                }
             }
+            held
         })
     };
     let workers: Vec<_> = (0..at_a_time).map(worker).collect();
+    let mut held = Vec::new();
     for worker in workers {
-        worker.await.expect("every call is answered");
+        held.append(&mut worker.await.expect("every call is answered"));
     }
+    held
 }
 
 /// The time this thread has spent on a processor, as Linux counts it.

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 /// The first argument of a process that serves.
 pub(crate) const SERVE: &str = "--as-server";
-/// The first argument of a process that calls: subject, address, calls, calls at a time.
+/// The first argument of a process that calls.
 pub(crate) const CALL: &str = "--as-client";
 
 /// Clients have a core of their own, and so has the server, where there are two and `taskset` can give them away.
@@ -45,27 +45,30 @@ pub(crate) fn this_program(core: Core, tool: &[&str]) -> std::io::Result<Command
     Ok(command)
 }
 
-/// The arguments of a client process.
-pub(crate) fn client_args(subject: &str, url: &str, load: Load) -> [String; 5] {
-    [CALL.to_owned(), subject.to_owned(), url.to_owned(), load.calls.to_string(), load.at_a_time.to_string()]
+/// The arguments of a client process: what [`parse_client_args`] reads.
+pub(crate) fn client_args(subject: &str, server: &str, Load { work, times, at_a_time }: Load) -> Vec<String> {
+    let base = format!("{server}/{work}/v1");
+    vec![CALL.to_owned(), subject.to_owned(), base, work.to_string(), times.to_string(), at_a_time.to_string()]
 }
 
-/// What [`client_args`] said.
+/// The subject, the address it calls, and what it has to do.
 pub(crate) fn parse_client_args(args: &[String]) -> Option<(&str, &str, Load)> {
     match args {
-        [role, subject, url, calls, at_a_time] if role == CALL => {
-            Some((subject, url, Load { calls: calls.parse().ok()?, at_a_time: at_a_time.parse().ok()? }))
+        [role, subject, base, work, times, at_a_time] if role == CALL => {
+            let load =
+                Load { work: work.parse().ok()?, times: times.parse().ok()?, at_a_time: at_a_time.parse().ok()? };
+            Some((subject, base, load))
         }
         _ => None,
     }
 }
 
 /// Measures `subject` in a process of its own.
-pub(crate) fn sample(subject: &str, url: &str, load: Load) -> Result<Sample, Box<dyn Error>> {
+pub(crate) fn sample(subject: &str, server: &str, load: Load) -> Result<Sample, Box<dyn Error>> {
     let output =
-        this_program(Core::Client, &[])?.args(client_args(subject, url, load)).stderr(Stdio::inherit()).output()?;
+        this_program(Core::Client, &[])?.args(client_args(subject, server, load)).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
-        return Err(format!("{subject} did not get through: {}", output.status).into());
+        return Err(format!("{subject} did not get through {load:?}: {}", output.status).into());
     }
     Ok(String::from_utf8(output.stdout)?.trim().parse()?)
 }

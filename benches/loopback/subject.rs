@@ -10,11 +10,19 @@ pub(crate) const QUESTION: &str = "Which of the invoices in the attached list ar
 pub(crate) const MAX_TOKENS: u32 = 800;
 pub(crate) const TEMPERATURE: f32 = 0.5;
 
-/// A client of chat completions.
+/// A client of chat completions. It asks [`QUESTION`], under [`SYSTEM`], [`MAX_TOKENS`] and [`TEMPERATURE`].
 pub(crate) trait Subject: Send + Sync + 'static {
-    /// Asks [`QUESTION`] once, under [`SYSTEM`], [`MAX_TOKENS`] and [`TEMPERATURE`]; reads the text, the reason for
-    /// its end, the model and the usage. Returns the length of the text.
+    /// A streamed answer under way.
+    type Stream: Send + 'static;
+
+    /// Reads a whole answer: the text, the reason for its end, the model and the usage. Returns the length of the text.
     fn call(&self) -> impl Future<Output = usize> + Send;
+
+    /// Starts a streamed answer, with the usage at its end, and reads it up to its first text.
+    fn open(&self) -> impl Future<Output = Self::Stream> + Send;
+
+    /// Reads the rest, each text as a string of its own. Returns the length of all of it, the first included.
+    fn drain(&self, stream: Self::Stream) -> impl Future<Output = usize> + Send;
 }
 
 /// Every subject, in the order of the tables. The first is what the others are divided by.
@@ -22,10 +30,10 @@ pub(crate) const SUBJECTS: [&str; 1] = ["bare"];
 /// A process that only starts.
 pub(crate) const NOTHING: &str = "nothing";
 
-/// Puts a load on the subject of that name, as a client of the server at `url`.
-pub(crate) async fn measure(name: &str, url: &str, load: Load) -> Sample {
+/// Puts a load on the subject of that name, as a client of the API at `base`, which ends in `/v1`.
+pub(crate) async fn measure(name: &str, base: &str, load: Load) -> Sample {
     match name {
-        "bare" => drive(Bare::new(url), load).await,
+        "bare" => drive(Bare::new(base), load).await,
         NOTHING => Sample::default(),
         other => panic!("no subject is called {other}"),
     }

@@ -3,20 +3,24 @@
 use crate::load::Sample;
 use std::fmt::Write as _;
 
+/// Of the first column.
+const WIDTH: usize = 30;
+
 /// The figures of one subject.
 pub(crate) struct Row<'a> {
     subject: &'a str,
-    /// Instructions, allocations, bytes, microseconds of processor, calls a second: what is not known is `None`.
-    figures: [Option<f64>; 5],
+    /// By column. What is not known is `None`.
+    figures: Vec<Option<f64>>,
 }
 
-const COLUMNS: [&str; 5] = ["instructions", "allocations", "bytes", "CPU µs", "calls/s"];
+/// Columns of a thing that was done many times.
+pub(crate) const COSTS: [&str; 5] = ["instructions", "allocations", "bytes", "CPU µs", "a second"];
 
 impl<'a> Row<'a> {
-    /// Medians of the instructions counted and of the samples taken.
-    pub(crate) fn new(subject: &'a str, instructions: &[f64], samples: &[Sample]) -> Self {
+    /// [`COSTS`]: medians of the instructions counted and of the samples taken.
+    pub(crate) fn costs(subject: &'a str, instructions: &[f64], samples: &[Sample]) -> Self {
         let of = |figure: fn(&Sample) -> f64| median(samples.iter().map(figure));
-        let figures = [
+        let figures = vec![
             median(instructions.iter().copied()),
             of(|sample| sample.allocations),
             of(|sample| sample.bytes),
@@ -24,6 +28,11 @@ impl<'a> Row<'a> {
             of(|sample| 1.0 / sample.wall),
         ];
         Self { subject, figures }
+    }
+
+    /// One column.
+    pub(crate) fn one(subject: &'a str, figure: f64) -> Self {
+        Self { subject, figures: vec![Some(figure)] }
     }
 }
 
@@ -34,15 +43,14 @@ fn median(figures: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// One line a subject: each figure, and beside it its ratio to the first subject's.
-pub(crate) fn render(rows: &[Row<'_>]) -> String {
-    let width = rows.iter().map(|row| row.subject.len()).max().unwrap_or_default();
-    let mut table = format!("{:width$}", "");
-    for column in COLUMNS {
+pub(crate) fn render(title: &str, columns: &[&str], rows: &[Row<'_>]) -> String {
+    let mut table = format!("\n{title:WIDTH$}");
+    for column in columns {
         let _ = write!(table, "  {column:>12}      ");
     }
     for row in rows {
-        let _ = write!(table, "\n{:width$}", row.subject);
-        for (figure, of) in row.figures.iter().zip(rows[0].figures) {
+        let _ = write!(table, "\n{:WIDTH$}", row.subject);
+        for (figure, of) in row.figures.iter().zip(&rows[0].figures) {
             let _ = match (figure, of) {
                 (Some(figure), Some(of)) => write!(table, "  {:>12} {:5.3}", grouped(*figure), figure / of),
                 _ => write!(table, "  {:>12}      ", "-"),

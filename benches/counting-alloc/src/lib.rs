@@ -1,4 +1,4 @@
-//! The system's allocator, counting what each thread asks of it.
+//! The system's allocator, counting what each thread asks of it and gives back.
 //!
 //! A package of its own, because an allocator cannot be written without `unsafe`, which steadfast forbids in every
 //! target. Counters are per thread: shared ones would be written by both threads of a bench, and what allocates would
@@ -15,18 +15,20 @@ pub struct Count {
     pub calls: u64,
     /// Bytes of the allocations, and bytes by which reallocations grew.
     pub bytes: u64,
+    /// Bytes given back, and bytes by which reallocations shrank.
+    pub freed: u64,
 }
 
 impl Sub for Count {
     type Output = Self;
 
     fn sub(self, before: Self) -> Self {
-        Self { calls: self.calls - before.calls, bytes: self.bytes - before.bytes }
+        Self { calls: self.calls - before.calls, bytes: self.bytes - before.bytes, freed: self.freed - before.freed }
     }
 }
 
 thread_local! {
-    static COUNT: Cell<Count> = const { Cell::new(Count { calls: 0, bytes: 0 }) };
+    static COUNT: Cell<Count> = const { Cell::new(Count { calls: 0, bytes: 0, freed: 0 }) };
 }
 
 /// The counts of the current thread.
@@ -34,10 +36,17 @@ pub fn count() -> Count {
     COUNT.get()
 }
 
-fn add(bytes: usize) {
+fn allocated(size: usize) {
     COUNT.with(|cell| {
-        let Count { calls, bytes: before } = cell.get();
-        cell.set(Count { calls: calls + 1, bytes: before + bytes as u64 });
+        let count = cell.get();
+        cell.set(Count { calls: count.calls + 1, bytes: count.bytes + size as u64, ..count });
+    });
+}
+
+fn freed(size: usize) {
+    COUNT.with(|cell| {
+        let count = cell.get();
+        cell.set(Count { freed: count.freed + size as u64, ..count });
     });
 }
 
@@ -49,24 +58,26 @@ pub struct CountingAlloc;
 // constant until first written, and has no destructor.
 unsafe impl GlobalAlloc for CountingAlloc {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        add(layout.size());
+        allocated(layout.size());
         // SAFETY: the caller's promises are the callee's.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        add(layout.size());
+        allocated(layout.size());
         // SAFETY: as above.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        freed(layout.size());
         // SAFETY: as above.
         unsafe { System.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        add(size.saturating_sub(layout.size()));
+        allocated(size.saturating_sub(layout.size()));
+        freed(layout.size().saturating_sub(size));
         // SAFETY: as above.
         unsafe { System.realloc(block, layout, size) }
     }
