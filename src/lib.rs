@@ -1,6 +1,6 @@
 //! Calls to large language models that survive.
 
-mod record;
+pub mod record;
 pub mod resilience;
 
-pub use record::{ConfigError, ConfigProblem};
+pub use record::{ConfigError, ErrorCode, ErrorKind};

@@ -1,7 +1,22 @@
 //! What happened, as plain data.
 
+mod attempt;
+mod code;
 mod config;
 pub(crate) mod humane;
+mod issues;
+mod kind;
+mod millis;
+mod request;
+mod snapshot;
+mod timestamp;
+mod wire;
 
-pub use config::{ConfigError, ConfigProblem};
+pub use attempt::{Attempt, Next, StopReason, TargetAttempt};
+pub use code::ErrorCode;
 pub(crate) use config::Problems;
+pub use config::{ConfigError, ConfigProblem};
+pub use issues::{Issues, QuotaScope, SchemaMismatch, Silence, ToolProblem};
+pub use kind::ErrorKind;
+pub use request::{Body, RequestSnapshot};
+pub use snapshot::ErrorSnapshot;

@@ -1,7 +1,7 @@
 //! Wall time that follows tokio's clock: a paused clock pauses both.
 
 use std::sync::OnceLock;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 /// The wall time now: the system's time when it was first asked, plus the time that tokio's clock has counted since.
@@ -15,4 +15,10 @@ pub(crate) fn wall_now() -> SystemTime {
         // Another runtime's paused clock may stand before the one that came first.
         None => wall - start.duration_since(now),
     }
+}
+
+/// `now + wait`, and a time that never comes where that cannot be counted.
+pub(crate) fn later(now: Instant, wait: Duration) -> Instant {
+    const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
+    now.checked_add(wait.min(NEVER)).unwrap_or(now)
 }

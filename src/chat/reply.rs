@@ -1,0 +1,192 @@
+//! What was answered.
+
+use super::{Turn, Usage};
+use crate::record::Attempt;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An answer, whoever gave it.
+///
+/// A reply has text, a refusal, or was cut by the token limit before there was either; where nothing usable came, the call
+/// is an error instead.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    text: String,
+    reasoning: Option<String>,
+    refusal: Option<String>,
+    finish_reason: FinishReason,
+    usage: Option<Usage>,
+    model: Option<String>,
+    provider_request_id: Option<String>,
+    answered_by: AnsweredBy,
+    attempts: Vec<Attempt>,
+    raw: Option<bytes::Bytes>,
+}
+
+/// Why the model stopped.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FinishReason {
+    /// It was done.
+    Stop,
+    /// It ran into the token limit, or the model's own.
+    Length,
+    /// It called tools.
+    ToolCalls,
+    /// A filter cut it.
+    ContentFilter,
+    /// It declined.
+    Refusal,
+    /// Anything else, or the provider did not say.
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+/// Which target answered, and what it took.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct AnsweredBy {
+    /// Its place in the chain; 0 is the primary.
+    pub index: usize,
+    /// Its name.
+    pub name: Arc<str>,
+    /// The adapter's name.
+    pub provider: Arc<str>,
+    /// How many attempts it took on this target, the one that answered included.
+    pub attempts: u32,
+    /// From the start of the call to the answer.
+    pub elapsed: Duration,
+}
+
+impl Reply {
+    /// A reply with this text, that finished by itself. For adapters and tests; a client fills in the rest.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), finish_reason: FinishReason::Stop, ..Self::default() }
+    }
+
+    /// The text; empty when there is none.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text, without copying it.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// What the model thought aloud before it answered, where the provider tells.
+    pub fn reasoning(&self) -> Option<&str> {
+        self.reasoning.as_deref()
+    }
+
+    /// The model's words when it declined in a field of their own.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
+    /// Why the model stopped.
+    pub fn finish_reason(&self) -> FinishReason {
+        self.finish_reason
+    }
+
+    /// The tokens spent, where the provider reported them.
+    pub fn usage(&self) -> Option<&Usage> {
+        self.usage.as_ref()
+    }
+
+    /// The model as the provider reports it, which may differ from the one that was asked for.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// The provider's request id, for support tickets.
+    pub fn provider_request_id(&self) -> Option<&str> {
+        self.provider_request_id.as_deref()
+    }
+
+    /// Which target answered, and what it took.
+    pub fn target(&self) -> &AnsweredBy {
+        &self.answered_by
+    }
+
+    /// The failures that came before the answer, on every target, in order.
+    pub fn attempts(&self) -> &[Attempt] {
+        &self.attempts
+    }
+
+    /// The provider's body, where the call asked to keep it.
+    pub fn raw(&self) -> Option<&[u8]> {
+        self.raw.as_deref()
+    }
+
+    /// The text as JSON of type `T`.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not JSON, or not of this type.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.text)
+    }
+
+    /// The reply as a turn, to carry on the conversation.
+    pub fn to_turn(&self) -> Turn {
+        Turn::assistant(if self.text.is_empty() { self.refusal.as_deref().unwrap_or_default() } else { &self.text })
+    }
+
+    /// With what the model thought aloud.
+    #[must_use]
+    pub fn with_reasoning(mut self, reasoning: impl Into<Option<String>>) -> Self {
+        self.reasoning = reasoning.into();
+        self
+    }
+
+    /// With the model's words when it declined.
+    #[must_use]
+    pub fn with_refusal(mut self, refusal: impl Into<Option<String>>) -> Self {
+        self.refusal = refusal.into();
+        self
+    }
+
+    /// With the reason why the model stopped.
+    #[must_use]
+    pub fn with_finish_reason(mut self, reason: FinishReason) -> Self {
+        self.finish_reason = reason;
+        self
+    }
+
+    /// With the tokens spent.
+    #[must_use]
+    pub fn with_usage(mut self, usage: impl Into<Option<Usage>>) -> Self {
+        self.usage = usage.into();
+        self
+    }
+
+    /// With the model as reported.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<Option<String>>) -> Self {
+        self.model = model.into();
+        self
+    }
+
+    /// With the provider's request id.
+    #[must_use]
+    pub fn with_provider_request_id(mut self, id: impl Into<Option<String>>) -> Self {
+        self.provider_request_id = id.into();
+        self
+    }
+
+    /// Notes who answered after which failures.
+    pub(crate) fn answered(&mut self, by: AnsweredBy, attempts: Vec<Attempt>) {
+        self.answered_by = by;
+        self.attempts = attempts;
+    }
+
+    /// Keeps the provider's body.
+    pub(crate) fn keep_raw(&mut self, raw: bytes::Bytes) {
+        self.raw = Some(raw);
+    }
+}

@@ -1,0 +1,98 @@
+//! One adapter a protocol: what is asked in a provider's words, and what its answers and errors mean.
+//!
+//! An adapter is a pure function of its inputs: bytes in, bytes out. It opens no socket, reads no clock and no
+//! environment, and never sees a credential on its way: [`Provider::auth`] says what to add, the client adds it.
+
+mod auth;
+mod compatible;
+mod failure;
+mod http;
+mod openai;
+mod preset;
+mod rules;
+
+pub use self::http::{Head, HttpRequest};
+pub(crate) use self::http::request_id;
+pub use auth::Auth;
+pub use compatible::OpenAiCompatible;
+pub use failure::{AnswerFault, Failure, TransportFault};
+pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
+pub use preset::Preset;
+pub use rules::{Classified, RulePack};
+
+use crate::LlmError;
+use crate::chat::{Reply, Request};
+use crate::record::ConfigError;
+use bytes::Bytes;
+
+/// One protocol, spoken to one place.
+///
+/// Implement it for a protocol of your own; everything resilient comes from the client.
+pub trait Provider: Send + Sync + 'static {
+    /// A short stable name, such as `openai`.
+    fn name(&self) -> &str;
+
+    /// What is wrong with the adapter's own settings. `ClientBuilder::build` asks, and reports it.
+    fn check(&self) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
+    /// Writes `request` in the provider's words, without credentials.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_params` for what this protocol or model cannot take: `unsupported_capability` where another target
+    /// could, `invalid_call` where a value is out of the protocol's range.
+    fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError>;
+
+    /// Reads a complete answer of any status. What is not a usable reply is a [`Failure`]: evidence for the
+    /// [rules](Self::rules), borrowed until it is known to be kept.
+    fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>>;
+
+    /// What the provider's errors mean.
+    fn rules(&self) -> &RulePack;
+
+    /// The credentials to add.
+    fn auth(&self) -> &Auth;
+}
+
+/// What an adapter is told about the call beside the request.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct EncodeContext<'a> {
+    /// The model to ask.
+    pub model: &'a str,
+}
+
+impl<'a> EncodeContext<'a> {
+    /// A context for `model`.
+    pub fn new(model: &'a str) -> Self {
+        Self { model }
+    }
+}
+
+impl<P: Provider + ?Sized> Provider for std::sync::Arc<P> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        (**self).check()
+    }
+
+    fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
+        (**self).encode(request, cx)
+    }
+
+    fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
+        (**self).decode(head, body)
+    }
+
+    fn rules(&self) -> &RulePack {
+        (**self).rules()
+    }
+
+    fn auth(&self) -> &Auth {
+        (**self).auth()
+    }
+}

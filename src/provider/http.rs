@@ -1,0 +1,64 @@
+//! HTTP as values: what an adapter writes and what it reads.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use url::Url;
+
+/// A request as an adapter encodes it, without credentials: the client adds those.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HttpRequest {
+    /// The method.
+    pub method: Method,
+    /// The URL.
+    pub url: Url,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, shared by reference count.
+    pub body: Bytes,
+}
+
+impl HttpRequest {
+    /// A POST of `body` to `url`.
+    pub fn post(url: Url, headers: HeaderMap, body: impl Into<Bytes>) -> Self {
+        Self { method: Method::POST, url, headers, body: body.into() }
+    }
+}
+
+/// The head of a response.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Head {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+}
+
+impl Head {
+    /// A head of `status` with `headers`.
+    pub fn new(status: StatusCode, headers: HeaderMap) -> Self {
+        Self { status, headers }
+    }
+
+    /// A header as text, where it is there and is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+/// Headers that carry a request id, the commonest first.
+const REQUEST_ID: [&str; 7] = [
+    "x-request-id",
+    "request-id",
+    "apim-request-id",
+    "x-amzn-requestid",
+    "x-generation-id",
+    "cerebras-request-id",
+    "cf-ray",
+];
+
+/// The provider's request id, whichever header it stands in.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
+    REQUEST_ID.iter().find_map(|name| headers.get(*name)?.to_str().ok())
+}

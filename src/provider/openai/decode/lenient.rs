@@ -1,0 +1,301 @@
+//! Readers that take a value in every shape in which servers have sent it.
+
+use crate::chat::FinishReason;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+
+/// Implements `Deserialize` by a visitor whose missing methods give the default: whatever comes, the answer is read.
+macro_rules! lenient {
+    ($name:ident, $lifetime:lifetime, { $($method:item)* }) => {
+        impl<$lifetime> Deserialize<$lifetime> for $name {
+            fn deserialize<D: Deserializer<$lifetime>>(from: D) -> Result<Self, D::Error> {
+                struct Reader;
+                impl<$lifetime> Visitor<$lifetime> for Reader {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str(stringify!($name))
+                    }
+
+                    $($method)*
+                }
+                from.deserialize_any(Reader)
+            }
+        }
+    };
+}
+
+/// Reads a list and drops it.
+fn skip_list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<(), A::Error> {
+    while list.next_element::<IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
+/// Reads an object and drops it; whether there was anything in it.
+fn skip_object<'de, A: MapAccess<'de>>(mut object: A) -> Result<bool, A::Error> {
+    let mut any = false;
+    while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+        any = true;
+    }
+    Ok(any)
+}
+
+/// Text, or none where something else came.
+#[derive(Default)]
+pub(super) struct Words(pub(super) Option<String>);
+
+lenient!(Words, 'de, {
+    fn visit_str<E: Error>(self, text: &str) -> Result<Words, E> {
+        Ok(Words(Some(text.to_owned())))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Words, E> {
+        Ok(Words(Some(text)))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Words, E> {
+        Ok(Words(None))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Words, E> {
+        Ok(Words(None))
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Words, E> {
+        Ok(Words(None))
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Words, E> {
+        Ok(Words(None))
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Words, E> {
+        Ok(Words(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Words, A::Error> {
+        skip_list(list).map(|()| Words(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Words, A::Error> {
+        skip_object(object).map(|_| Words(None))
+    }
+});
+
+/// The text of an answer: a string, null, a part, or a list of parts. Thinking is kept apart from text.
+#[derive(Default)]
+pub(super) struct Text {
+    pub(super) text: String,
+    pub(super) reasoning: Option<String>,
+}
+
+impl Text {
+    fn add(&mut self, more: Self) {
+        if self.text.is_empty() {
+            self.text = more.text;
+        } else {
+            self.text.push_str(&more.text);
+        }
+        if let Some(more) = more.reasoning {
+            self.reasoning.get_or_insert_default().push_str(&more);
+        }
+    }
+}
+
+lenient!(Text, 'de, {
+    fn visit_str<E: Error>(self, text: &str) -> Result<Text, E> {
+        self.visit_string(text.to_owned())
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Text, E> {
+        Ok(Text { text, reasoning: None })
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Text, E> {
+        Ok(Text::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Text, A::Error> {
+        let mut all = Text::default();
+        while let Some(part) = parts.next_element::<Text>()? {
+            all.add(part);
+        }
+        Ok(all)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut part: A) -> Result<Text, A::Error> {
+        let mut out = Text::default();
+        while let Some(key) = part.next_key::<Words>()? {
+            match key.0.as_deref() {
+                Some("text") => out.text = part.next_value::<Text>()?.text,
+                Some("thinking") => out.reasoning = Some(part.next_value::<Text>()?.text),
+                _ => {
+                    part.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(out)
+    }
+});
+
+/// A count of tokens: a number, a number as text, or none.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Count(pub(super) Option<u64>);
+
+lenient!(Count, 'de, {
+    fn visit_u64<E: Error>(self, count: u64) -> Result<Count, E> {
+        Ok(Count(Some(count)))
+    }
+
+    fn visit_i64<E: Error>(self, _negative: i64) -> Result<Count, E> {
+        Ok(Count(None))
+    }
+
+    fn visit_f64<E: Error>(self, count: f64) -> Result<Count, E> {
+        // Resellers weight their counts. The cast saturates.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Ok(Count((count >= 0.0).then(|| count.round() as u64)))
+    }
+
+    fn visit_str<E: Error>(self, count: &str) -> Result<Count, E> {
+        Ok(Count(count.trim().parse().ok()))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Count, E> {
+        Ok(Count(None))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Count, E> {
+        Ok(Count(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Count, A::Error> {
+        skip_list(list).map(|()| Count(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Count, A::Error> {
+        skip_object(object).map(|_| Count(None))
+    }
+});
+
+/// Whether there is something: `null`, `false`, `""` and `{}` are nothing.
+#[derive(Default)]
+pub(super) struct Present(pub(super) bool);
+
+lenient!(Present, 'de, {
+    fn visit_unit<E: Error>(self) -> Result<Present, E> {
+        Ok(Present(false))
+    }
+
+    fn visit_bool<E: Error>(self, there: bool) -> Result<Present, E> {
+        Ok(Present(there))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Present, E> {
+        Ok(Present(!text.is_empty()))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Present, E> {
+        Ok(Present(number != 0))
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Present, E> {
+        Ok(Present(true))
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Present, E> {
+        Ok(Present(true))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Present, A::Error> {
+        skip_list(list).map(|()| Present(true))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Present, A::Error> {
+        skip_object(object).map(Present)
+    }
+});
+
+/// The kind of object that an answer says it is; some servers send `{"object": "error", "message": …}` with a 200.
+#[derive(Default)]
+pub(super) struct Object {
+    pub(super) is_error: bool,
+}
+
+lenient!(Object, 'de, {
+    fn visit_str<E: Error>(self, kind: &str) -> Result<Object, E> {
+        Ok(Object { is_error: kind == "error" })
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Object, E> {
+        Ok(Object::default())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Object, E> {
+        Ok(Object::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Object, A::Error> {
+        skip_object(object).map(|_| Object::default())
+    }
+});
+
+/// A finish reason by any of its names.
+#[derive(Clone, Copy, Default)]
+pub(super) enum Finish {
+    Reason(FinishReason),
+    /// The server says that the generation failed.
+    Failure,
+    #[default]
+    Unsaid,
+}
+
+/// Every name that has been seen. An unknown one is [`FinishReason::Other`]: it never fails an answer.
+const FINISH: [(&str, Finish); 10] = [
+    ("stop", Finish::Reason(FinishReason::Stop)),
+    ("eos", Finish::Reason(FinishReason::Stop)),
+    ("length", Finish::Reason(FinishReason::Length)),
+    ("max_tokens", Finish::Reason(FinishReason::Length)),
+    ("model_length", Finish::Reason(FinishReason::Length)),
+    ("tool_calls", Finish::Reason(FinishReason::ToolCalls)),
+    ("function_call", Finish::Reason(FinishReason::ToolCalls)),
+    ("content_filter", Finish::Reason(FinishReason::ContentFilter)),
+    ("error", Finish::Failure),
+    ("insufficient_system_resource", Finish::Failure),
+];
+
+impl Finish {
+    pub(super) fn is_failure(self) -> bool {
+        matches!(self, Self::Failure)
+    }
+
+    pub(super) fn reason(self) -> FinishReason {
+        match self {
+            Self::Reason(reason) => reason,
+            Self::Failure | Self::Unsaid => FinishReason::Other,
+        }
+    }
+}
+
+lenient!(Finish, 'de, {
+    fn visit_str<E: Error>(self, name: &str) -> Result<Finish, E> {
+        let known = FINISH.iter().find(|(known, _)| *known == name);
+        Ok(known.map_or(Finish::Reason(FinishReason::Other), |(_, finish)| *finish))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Finish, E> {
+        Ok(Finish::Unsaid)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Finish, E> {
+        Ok(Finish::Unsaid)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Finish, E> {
+        Ok(Finish::Unsaid)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Finish, A::Error> {
+        skip_object(object).map(|_| Finish::Unsaid)
+    }
+});

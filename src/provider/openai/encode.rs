@@ -1,0 +1,263 @@
+//! A request in this protocol's words.
+
+use super::family::{SamplingRule, family};
+use super::{ChatApi, ModelFamily, TokenField};
+use crate::LlmError;
+use crate::chat::{Content, Request};
+use crate::provider::{EncodeContext, HttpRequest};
+use crate::record::{ErrorCode, Issues};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+
+impl ChatApi {
+    pub(in crate::provider) fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
+        let family = family(&self.families, cx.model);
+        self.check_sampling(request, cx.model, family)?;
+        let (url, headers) = self.request_line()?;
+        let body = Body { api: self, request, model: cx.model, family };
+        Ok(HttpRequest::post(url, headers, body.to_bytes()?))
+    }
+
+    /// What the protocol or the model is known to refuse is refused here, before anything is sent.
+    fn check_sampling(&self, request: &Request, model: &str, family: &ModelFamily) -> Result<(), LlmError> {
+        let sampling = &request.sampling;
+        let range = |what: &str, value: Option<f64>, max: f64| match value {
+            Some(value) if !(0.0..=max).contains(&value) => Err(LlmError::of(
+                ErrorCode::InvalidCall,
+                format!("{what} {value} is out of range; {} takes 0 to {max}", self.name()),
+            )),
+            _ => Ok(()),
+        };
+        range("temperature", sampling.temperature, self.quirks.max_temperature)?;
+        range("top_p", sampling.top_p, 1.0)?;
+        if sampling.stop.len() > self.quirks.max_stop {
+            let (given, max) = (sampling.stop.len(), self.quirks.max_stop);
+            let message = format!("{given} stop texts are set; {} takes {max}", self.name());
+            return Err(LlmError::of(ErrorCode::InvalidCall, message));
+        }
+        let sampled = match family.sampling {
+            SamplingRule::Always => true,
+            SamplingRule::WithoutReasoning => request.extra.get("reasoning_effort").is_some_and(|effort| effort == "none"),
+            SamplingRule::Never => false,
+        };
+        let settings = [
+            ("temperature", sampling.temperature.is_some() && !sampled),
+            ("top_p", sampling.top_p.is_some() && !sampled),
+            ("stop", !sampling.stop.is_empty() && !family.stop),
+        ];
+        match settings.iter().find(|(_, refused)| *refused) {
+            Some((setting, _)) => Err(self.unsupported(setting, model, family)),
+            None => Ok(()),
+        }
+    }
+
+    fn unsupported(&self, setting: &str, model: &str, family: &ModelFamily) -> LlmError {
+        let cure = match family.sampling {
+            SamplingRule::WithoutReasoning if setting != "stop" => {
+                r#"; leave it out, or switch reasoning off with extra {"reasoning_effort": "none"}"#
+            }
+            _ => "; leave it out, or choose another model",
+        };
+        LlmError::of(ErrorCode::UnsupportedCapability, format!("{}: {model} does not take {setting}{cure}", self.name()))
+            .with_issues(Issues::Capability { capability: setting.to_owned(), model: model.to_owned() })
+    }
+}
+
+/// The body, written straight from the request.
+struct Body<'a> {
+    api: &'a ChatApi,
+    request: &'a Request,
+    model: &'a str,
+    family: &'a ModelFamily,
+}
+
+impl Body<'_> {
+    fn to_bytes(&self) -> Result<Vec<u8>, LlmError> {
+        let failed = |e| LlmError::of(ErrorCode::InvalidCall, "the request cannot be written as JSON").with_source(e);
+        if self.request.extra.is_empty() {
+            let text: usize = self.request.turns().map(|(_, content)| content.text().len() + 32).sum();
+            let mut body = Vec::with_capacity(text + text / 16 + self.request.system.as_ref().map_or(0, String::len) + 256);
+            serde_json::to_writer(&mut body, self).map_err(failed)?;
+            return Ok(body);
+        }
+        let mut value = serde_json::to_value(self).map_err(failed)?;
+        if let Some(fields) = value.as_object_mut() {
+            fields.extend(self.request.extra.clone());
+        }
+        serde_json::to_vec(&value).map_err(failed)
+    }
+
+    fn token_field(&self) -> TokenField {
+        if self.api.families.is_empty() { self.api.quirks.token_field } else { self.family.token_field }
+    }
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let sampling = &self.request.sampling;
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("model", self.model)?;
+        map.serialize_entry("messages", &Messages { request: self.request, developer: self.family.developer })?;
+        if let Some(max) = sampling.max_tokens {
+            map.serialize_entry(self.token_field().name(), &max)?;
+        }
+        if let Some(temperature) = sampling.temperature {
+            map.serialize_entry("temperature", &temperature)?;
+        }
+        if let Some(top_p) = sampling.top_p {
+            map.serialize_entry("top_p", &top_p)?;
+        }
+        if !sampling.stop.is_empty() {
+            map.serialize_entry("stop", &sampling.stop)?;
+        }
+        if let Some(seed) = sampling.seed {
+            map.serialize_entry(self.api.quirks.seed_field, &seed)?;
+        }
+        map.end()
+    }
+}
+
+struct Messages<'a> {
+    request: &'a Request,
+    developer: bool,
+}
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut seq = to.serialize_seq(None)?;
+        if let Some(system) = &self.request.system {
+            let role = if self.developer { "developer" } else { "system" };
+            seq.serialize_element(&Message { role, content: system })?;
+        }
+        for (is_user, content) in self.request.turns() {
+            let role = if is_user { "user" } else { "assistant" };
+            let Content::Text(content) = content;
+            seq.serialize_element(&Message { role, content })?;
+        }
+        seq.end()
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::chat::{Request, Sampling, Turn};
+    use crate::provider::{EncodeContext, OpenAi, OpenAiCompatible, Provider, Quirks, TokenField};
+    use crate::{ErrorCode, ErrorKind, LlmError};
+    use serde_json::{Value, json};
+
+    fn encode(provider: &impl Provider, model: &str, request: &Request) -> Result<Value, LlmError> {
+        let http = provider.encode(request, &EncodeContext::new(model))?;
+        Ok(serde_json::from_slice(&http.body).unwrap())
+    }
+
+    fn full() -> Request {
+        Request {
+            system: Some("Be brief.".into()),
+            history: vec![Turn::user("Hi"), Turn::assistant("Hello")],
+            sampling: Sampling::new().temperature(0.7).top_p(0.9).max_tokens(100).stop(["END"]).seed(7),
+            ..Request::user("Bye")
+        }
+    }
+
+    #[test]
+    fn an_old_model_gets_every_setting() {
+        let body = encode(&OpenAi::new("k"), "gpt-4.1", &full()).unwrap();
+        let expected = json!({
+            "model": "gpt-4.1",
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "content": "Hello"},
+                {"role": "user", "content": "Bye"},
+            ],
+            "max_tokens": 100, "temperature": 0.7, "top_p": 0.9, "stop": ["END"], "seed": 7,
+        });
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn nothing_is_sent_that_was_not_set() {
+        let body = encode(&OpenAi::new("k"), "gpt-5-mini", &Request::user("Hi")).unwrap();
+        assert_eq!(body, json!({"model": "gpt-5-mini", "messages": [{"role": "user", "content": "Hi"}]}));
+    }
+
+    #[test]
+    fn a_reasoning_model_has_its_own_fields_and_refusals() {
+        let openai = OpenAi::new("k");
+        let mut request = Request { system: Some("S".into()), ..Request::user("Hi") };
+        request.sampling.max_tokens = Some(50);
+        let body = encode(&openai, "gpt-5-mini", &request).unwrap();
+        assert_eq!(body["max_completion_tokens"], 50);
+        assert_eq!(body["messages"][0]["role"], "developer");
+
+        request.sampling.temperature = Some(0.2);
+        let error = encode(&openai, "gpt-5-mini", &request).unwrap_err();
+        assert_eq!(error.code(), Some(ErrorCode::UnsupportedCapability));
+        assert!(error.to_string().contains("gpt-5-mini does not take temperature"), "{error}");
+
+        assert!(encode(&openai, "gpt-5.4", &request).is_err());
+        request.extra.insert("reasoning_effort".into(), "none".into());
+        assert_eq!(encode(&openai, "gpt-5.4", &request).unwrap()["temperature"], 0.2);
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_named() {
+        for (temperature, top_p) in [(Some(2.5), None), (Some(f64::NAN), None), (None, Some(1.5)), (Some(-0.1), None)] {
+            let mut request = Request::user("Hi");
+            request.sampling.temperature = temperature;
+            request.sampling.top_p = top_p;
+            let error = encode(&OpenAi::new("k"), "gpt-4.1", &request).unwrap_err();
+            assert_eq!((error.kind(), error.code()), (ErrorKind::InvalidParams, Some(ErrorCode::InvalidCall)));
+            assert!(error.to_string().contains("out of range; openai takes 0 to"), "{error}");
+        }
+        let request = Request { sampling: Sampling::new().stop(["a", "b", "c", "d", "e"]), ..Request::user("Hi") };
+        assert!(encode(&OpenAi::new("k"), "gpt-4.1", &request).is_err());
+    }
+
+    #[test]
+    fn extra_fields_come_last() {
+        let mut request = full();
+        request.extra.insert("seed".into(), 8.into());
+        request.extra.insert("verbosity".into(), "low".into());
+        let body = encode(&OpenAi::new("k"), "gpt-4.1", &request).unwrap();
+        assert_eq!((&body["seed"], &body["verbosity"]), (&json!(8), &json!("low")));
+    }
+
+    #[test]
+    fn quirks_are_data() {
+        let quirks = Quirks::none().token_field(TokenField::MaxCompletionTokens).seed_field("random_seed").max_temperature(1.0);
+        let server = OpenAiCompatible::new("http://localhost:8000/v1").quirks(quirks);
+        let mut request = full();
+        let body = encode(&server, "any", &request).unwrap();
+        assert_eq!((&body["max_completion_tokens"], &body["random_seed"]), (&json!(100), &json!(7)));
+        request.sampling.temperature = Some(1.5);
+        assert!(encode(&server, "any", &request).is_err());
+    }
+
+    #[test]
+    fn the_path_of_the_base_url_is_kept() {
+        for (base, url) in [
+            ("https://h/v3/openai", "https://h/v3/openai/chat/completions"),
+            ("https://h/api/paas/v4/", "https://h/api/paas/v4/chat/completions"),
+            ("https://h", "https://h/chat/completions"),
+            ("https://h/v1?api-version=1", "https://h/v1/chat/completions?api-version=1"),
+        ] {
+            let http = OpenAiCompatible::new(base).encode(&Request::user("Hi"), &EncodeContext::new("m")).unwrap();
+            assert_eq!(http.url.as_str(), url);
+        }
+    }
+
+    #[test]
+    fn a_bad_url_is_named_without_its_secrets() {
+        for url in ["nonsense", "https://{resource}.example.com/v1", "ftp://host/v1", "http://user:pass-word@", "http://:k@:x/"] {
+            let error = OpenAiCompatible::new(url).check().unwrap_err().to_string();
+            assert!(error.contains("base_url"), "{error}");
+            assert!(!error.contains("pass-word"), "{error}");
+        }
+    }
+}

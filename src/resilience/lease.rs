@@ -1,0 +1,98 @@
+//! What a call holds while it lives, as one value that gives itself back.
+
+use super::breaker::{Admission, FailureEvidence, Outcome};
+use super::budget::BudgetMark;
+use super::limiter::Permit;
+use super::{Advice, Guards, Health, Progress, Verdict};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What a call holds while it lives: the circuit's admission, the limiter's permit, the mark of a retry in the budget.
+///
+/// The engine fills it and gives it out with a success. Settle it when the use of the output ends: at once for a reply, at
+/// its end for a stream. Dropping it settles it by how far the attempt came: if nothing was sent everything comes back and
+/// nothing is recorded; otherwise the permit's estimate stays, and the circuit records a failure only if there was no answer
+/// for as long as [`hang_evidence`](super::CircuitBreaker::hang_evidence).
+#[derive(Debug)]
+#[must_use = "a lease that is dropped counts as cut off"]
+pub struct Lease {
+    pub(super) guards: Arc<Guards>,
+    pub(super) admission: Option<Admission>,
+    pub(super) permit: Option<Permit>,
+    pub(super) mark: Option<BudgetMark>,
+    pub(super) progress: Progress,
+    pub(super) attempt_started: Instant,
+    pub(super) hang_evidence: Duration,
+    pub(super) max_advised: Duration,
+}
+
+impl Lease {
+    /// The output was used to its end. `spent`: the tokens that the other side reported, if it did.
+    pub fn succeed(mut self, spent: Option<u32>) {
+        self.end_attempt(spent);
+        if let Some(limiter) = &self.guards.limiter {
+            limiter.succeeded();
+        }
+        if self.admission.is_some() {
+            self.record(Outcome::Success, Instant::now());
+        }
+    }
+
+    /// The output turned out to be a failure. `spent`: the tokens that are known to be spent.
+    pub fn fail(mut self, verdict: &Verdict, spent: Option<u32>) {
+        self.end_attempt(spent);
+        self.record_verdict(verdict, Instant::now());
+    }
+
+    /// Gives back what the attempt held.
+    pub(super) fn end_attempt(&mut self, spent: Option<u32>) {
+        let sent = self.progress.is_sent();
+        if let Some(permit) = self.permit.take() {
+            if sent { permit.settle(spent) } else { permit.cancel() }
+        }
+        if let Some(mark) = self.mark.take().filter(|_| sent) {
+            mark.sent();
+        }
+    }
+
+    /// Records the failure that ended the call.
+    pub(super) fn record_verdict(&mut self, verdict: &Verdict, now: Instant) {
+        let outcome = match verdict.health {
+            Health::Neutral => Outcome::Released,
+            Health::Bad => {
+                let mut evidence = FailureEvidence::new(verdict.label);
+                evidence.tag = verdict.tag;
+                if let Advice::After(wait) = verdict.retry {
+                    evidence.advised = Some(wait.min(self.max_advised));
+                }
+                Outcome::Failure(evidence)
+            }
+        };
+        self.record(outcome, now);
+    }
+
+    /// Records an attempt that was cut off: evidence only if there was no answer for long enough.
+    pub(super) fn record_cut(&mut self, now: Instant) {
+        let silent = now.saturating_duration_since(self.attempt_started);
+        let hung = self.progress.is_sent() && !self.progress.has_head() && silent >= self.hang_evidence;
+        self.record(if hung { Outcome::Failure(FailureEvidence::new("hang")) } else { Outcome::Released }, now);
+    }
+
+    fn record(&mut self, outcome: Outcome, now: Instant) {
+        if let (Some(admission), Some(breaker)) = (self.admission.take(), &self.guards.breaker) {
+            breaker.record_at(admission, outcome, now);
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.permit.is_some() || self.mark.is_some() {
+            self.end_attempt(None);
+        }
+        if self.admission.is_some() {
+            self.record_cut(Instant::now());
+        }
+    }
+}

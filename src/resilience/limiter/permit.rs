@@ -1,0 +1,54 @@
+//! The guard of one attempt.
+
+use super::{Settlement, SharedPermit, local::Local};
+use crate::resilience::sync::Arc;
+
+/// Leave for one attempt: its slot, its request and its tokens.
+///
+/// Give it back with what is known. Dropping it frees the slot and lets the estimate stand, since tokens that may have
+/// been spent must not be spent again. Giving back never waits.
+#[derive(Debug)]
+#[must_use = "dropping a permit frees its slot at once"]
+pub struct Permit(Option<Source>);
+
+#[derive(Debug)]
+enum Source {
+    Local { limiter: Arc<Local>, tokens: u32 },
+    Shared(Box<dyn SharedPermit>),
+}
+
+impl Permit {
+    pub(super) fn local(limiter: Arc<Local>, tokens: u32) -> Self {
+        Self(Some(Source::Local { limiter, tokens }))
+    }
+
+    /// A permit of a [`SharedLimiter`](super::SharedLimiter).
+    pub fn shared(permit: impl SharedPermit + 'static) -> Self {
+        Self(Some(Source::Shared(Box::new(permit))))
+    }
+
+    /// The attempt is over. `Some(n)`: it spent n tokens, and the difference to the estimate is given back, or taken
+    /// in addition. `None`: nobody knows, and the estimate stays.
+    pub fn settle(mut self, spent: Option<u32>) {
+        self.give_back(spent.map_or(Settlement::Estimate, Settlement::Spent));
+    }
+
+    /// Nothing was sent: request, tokens and slot all come back.
+    pub fn cancel(mut self) {
+        self.give_back(Settlement::Unsent);
+    }
+
+    fn give_back(&mut self, settlement: Settlement) {
+        match self.0.take() {
+            Some(Source::Local { limiter, tokens }) => limiter.settle(tokens, settlement),
+            Some(Source::Shared(permit)) => permit.settle(settlement),
+            None => {}
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.give_back(Settlement::Estimate);
+    }
+}

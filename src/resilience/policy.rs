@@ -1,0 +1,262 @@
+//! Resilience around any async operation.
+
+use super::closure::{FnOperation, PolicyError, RetryNotice};
+use super::race::Cancel;
+use super::{
+    AttemptInfo, Breaker, Budget, CircuitBreaker, Classify, End, Failed, Guard, Guards, Lease, Limiter, Operation, Random,
+    RateLimit, Retry, RetryBudget, Run, Verdict, clock::later, engine,
+};
+use crate::record::{ConfigError, Problems};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Retry, circuit breaker, retry budget, rate limiter, timeout and deadline around any async operation.
+///
+/// The same engine that a client's targets run on. Without [`classify`](Self::classify) every error is retried as `unknown`.
+///
+/// | setting | default |
+/// |---|---|
+/// | `retry` | [`Retry::default`] |
+/// | `timeout` (one attempt) | 120 s |
+/// | `deadline` (the whole run) | none |
+/// | `circuit_breaker`, `retry_budget`, `rate_limit` | none |
+/// | `cost` | 1 token a run |
+///
+/// ```
+/// use steadfast::resilience::{Policy, Retry, Verdict};
+/// # #[derive(Debug)] enum SdkError { Busy, BadRequest }
+/// # async fn sdk_send() -> Result<&'static str, SdkError> { Ok("answer") }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let policy = Policy::new().retry(Retry::new(4)).classify(|e: &SdkError| match e {
+///     SdkError::Busy => Verdict::transient("busy"),
+///     SdkError::BadRequest => Verdict::permanent("bad_request"),
+/// });
+/// let answer = policy.run(|_attempt| async { sdk_send().await }).await.map_err(|e| e.to_string())?;
+/// assert_eq!(answer, "answer");
+/// # Ok(()) }
+/// ```
+#[must_use = "a policy does nothing until it runs something"]
+#[derive(Clone)]
+pub struct Policy<C = Unclassified> {
+    retry: Retry,
+    timeout: Option<Duration>,
+    deadline: Option<Duration>,
+    cancel: Option<CancellationToken>,
+    guards: Arc<Guards>,
+    cost: Option<Arc<dyn Fn() -> u32 + Send + Sync>>,
+    on_retry: Option<Arc<dyn Fn(&RetryNotice) + Send + Sync>>,
+    random: Random,
+    classify: C,
+    problem: Option<ConfigError>,
+}
+
+/// Takes every error for one that backoff may cure.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unclassified;
+
+impl<E: ?Sized> Classify<E> for Unclassified {
+    fn classify(&self, _: &E) -> Verdict {
+        Verdict::transient("unknown")
+    }
+}
+
+impl Policy {
+    /// The defaults of the table above.
+    pub fn new() -> Self {
+        Self {
+            retry: Retry::default(),
+            timeout: Some(Duration::from_secs(120)),
+            deadline: None,
+            cancel: None,
+            guards: Arc::default(),
+            cost: None,
+            on_retry: None,
+            random: Random::from_entropy(),
+            classify: Unclassified,
+            problem: None,
+        }
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<C> Policy<C> {
+    /// Sets how often and how patiently to try again.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        let checked = retry.check().map_err(|e| e.within("retry"));
+        self.retry = retry;
+        self.note(checked);
+        self
+    }
+
+    /// Sets the longest attempt; `None` is no limit.
+    pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.timeout = timeout.into();
+        if self.timeout == Some(Duration::ZERO) {
+            self.note(Err(ConfigError::new("timeout", "0 s", "more than zero, or none")));
+        }
+        self
+    }
+
+    /// Sets the longest run, its waits included; `None` is no limit.
+    pub fn deadline(mut self, deadline: impl Into<Option<Duration>>) -> Self {
+        self.deadline = deadline.into();
+        self
+    }
+
+    /// Sets what cancels every run.
+    pub fn cancel_on(mut self, token: CancellationToken) -> Self {
+        self.cancel = Some(token);
+        self
+    }
+
+    /// Sets the circuit breaker: settings, or a breaker to share.
+    pub fn circuit_breaker(mut self, breaker: impl Into<Guard<CircuitBreaker, Breaker>>) -> Self {
+        let built = breaker.into().build(&self.random).map_err(|e| e.within("circuit_breaker"));
+        self.guard(built, |guards, breaker| guards.breaker = Some(breaker))
+    }
+
+    /// Sets the retry budget: settings, or a budget to share.
+    pub fn retry_budget(mut self, budget: impl Into<Guard<RetryBudget, Budget>>) -> Self {
+        let built = budget.into().build(&self.random).map_err(|e| e.within("retry_budget"));
+        self.guard(built, |guards, budget| guards.budget = Some(budget))
+    }
+
+    /// Sets the rate limiter: settings, or a limiter to share.
+    pub fn rate_limit(mut self, limiter: impl Into<Guard<RateLimit, Limiter>>) -> Self {
+        let built = limiter.into().build(&self.random).map_err(|e| e.within("rate_limit"));
+        self.guard(built, |guards, limiter| guards.limiter = Some(limiter))
+    }
+
+    /// Sets the estimate of tokens that a run costs, for the limiter. Asked once a run.
+    pub fn cost(mut self, cost: impl Fn() -> u32 + Send + Sync + 'static) -> Self {
+        self.cost = Some(Arc::new(cost));
+        self
+    }
+
+    /// Calls `hook` before each wait for a retry.
+    pub fn on_retry(mut self, hook: impl Fn(&RetryNotice) + Send + Sync + 'static) -> Self {
+        self.on_retry = Some(Arc::new(hook));
+        self
+    }
+
+    /// Makes chance repeatable. Guards that were set before keep their own.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.random = Random::seeded(seed);
+        self
+    }
+
+    /// Sets what errors mean.
+    pub fn classify<D>(self, classify: D) -> Policy<D> {
+        Policy {
+            retry: self.retry,
+            timeout: self.timeout,
+            deadline: self.deadline,
+            cancel: self.cancel,
+            guards: self.guards,
+            cost: self.cost,
+            on_retry: self.on_retry,
+            random: self.random,
+            classify,
+            problem: self.problem,
+        }
+    }
+
+    /// What is wrong with the settings. A policy with a problem runs nothing: [`run`](Self::run) returns it.
+    ///
+    /// # Errors
+    ///
+    /// The first setting that is out of its range.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.problem.clone().map_or(Ok(()), Err)
+    }
+
+    /// The guards, to read their state or to share them.
+    pub fn guards(&self) -> &Guards {
+        &self.guards
+    }
+
+    fn note(&mut self, checked: Result<(), ConfigError>) {
+        let mut problems = Problems::default();
+        if let Some(before) = self.problem.take() {
+            problems.add(before);
+        }
+        problems.take(checked);
+        self.problem = problems.finish().err();
+    }
+
+    fn guard<G>(mut self, built: Result<G, ConfigError>, set: impl FnOnce(&mut Guards, G)) -> Self {
+        match built {
+            Ok(guard) => set(Arc::make_mut(&mut self.guards), guard),
+            Err(problem) => self.note(Err(problem)),
+        }
+        self
+    }
+}
+
+impl<C: Sync> Policy<C> {
+    /// Runs an [`Operation`], which knows more about its attempts than a closure can: what it sent, what it spent, how to
+    /// put an interruption in its own words.
+    ///
+    /// # Errors
+    ///
+    /// Why the engine gave up, and every failed attempt. The policy's own settings are not checked here: see
+    /// [`check`](Self::check).
+    pub async fn execute<O: Operation>(
+        &self,
+        run: Run<'_>,
+        op: &mut O,
+    ) -> Result<(O::Output, Lease), Failed<O::Error>> {
+        engine::execute(&self.guards, &self.retry, self.timeout, &self.random, run, op).await
+    }
+
+    /// Runs a closure until it succeeds or the policy gives up.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`]: why the policy gave up, and every failed attempt.
+    pub async fn run<F, Fut, T, E>(&self, operation: F) -> Result<T, PolicyError<E>>
+    where
+        C: Classify<E>,
+        F: FnMut(AttemptInfo) -> Fut + Send,
+        Fut: Future<Output = Result<T, E>> + Send,
+        T: Send,
+        E: Send,
+    {
+        self.check().map_err(PolicyError::Config)?;
+        let run = Run {
+            end: self.deadline.map(|deadline| End::Deadline(later(Instant::now(), deadline))),
+            cancel: Cancel::either(self.cancel.as_ref(), None),
+            cost: self.cost.as_ref().map_or(1, |cost| cost()),
+            ..Run::default()
+        };
+        let mut op = FnOperation::new(operation, &self.classify, self.on_retry.as_deref());
+        match self.execute(run, &mut op).await {
+            Ok((output, lease)) => {
+                lease.succeed(None);
+                Ok(output)
+            }
+            Err(failed) => Err(PolicyError::Failed(failed)),
+        }
+    }
+}
+
+impl<C> fmt::Debug for Policy<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy")
+            .field("retry", &self.retry)
+            .field("timeout", &self.timeout)
+            .field("deadline", &self.deadline)
+            .field("guards", &self.guards)
+            .finish_non_exhaustive()
+    }
+}
+
