@@ -6,6 +6,9 @@ mod bench;
 #[path = "../support/mode.rs"]
 mod mode;
 mod peers;
+mod steadfast;
+#[path = "../support/valgrind.rs"]
+mod valgrind;
 
 use bench::Bench;
 
@@ -17,4 +20,7 @@ fn main() {
     let bench = Bench::new(&args);
     peers::yardsticks(&bench);
     peers::crates(&bench);
+    steadfast::parts(&bench);
+    steadfast::policies(&bench);
+    steadfast::queue(&bench);
 }

@@ -11,6 +11,8 @@ mod process;
 mod server;
 mod subject;
 mod table;
+#[path = "../support/valgrind.rs"]
+mod valgrind;
 
 use load::{Load, Sample, Work};
 use mode::Mode;
@@ -100,7 +102,7 @@ fn smoke() -> Result<(), Box<dyn Error>> {
 }
 
 fn measure(options: &Options) -> Result<(), Box<dyn Error>> {
-    let callgrind = options.callgrind && process::installed("valgrind");
+    let callgrind = options.callgrind && valgrind::is_installed("valgrind");
     let pinned = if process::pins() { "client and server each pinned to a core" } else { "nothing pinned to a core" };
     println!("Chat completions over 127.0.0.1; one thread, {pinned}.");
     if !callgrind {
@@ -210,7 +212,7 @@ fn profile(subject: &str, options: &Options) -> Result<(), Box<dyn Error>> {
     } else {
         Load { work: Work::Call, times: options.calls, at_a_time: 64 }
     };
-    let instructions = callgrind::collect(subject, &server.url, load, &file)?;
+    let instructions = callgrind::profile(subject, &server.url, load, &file)?;
     println!("{subject}: {instructions} instructions for {load:?}, start-up included. Read them by");
     println!("callgrind_annotate --inclusive=yes {file}");
     Ok(())

@@ -1,6 +1,7 @@
 //! The bench in other processes: the server, and one for each measurement.
 
 use crate::load::{Load, Sample};
+use crate::valgrind::is_installed;
 use std::error::Error;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -19,12 +20,7 @@ pub(crate) enum Core {
 
 /// Whether processes are pinned to their [`Core`].
 pub(crate) fn pins() -> bool {
-    std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) && installed("taskset")
-}
-
-pub(crate) fn installed(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    found.is_ok_and(|status| status.success())
+    std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) && is_installed("taskset")
 }
 
 /// A command that runs this very program on `core`, under the program and arguments of `tool` if there are any.
