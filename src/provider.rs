@@ -11,14 +11,14 @@ mod openai;
 mod preset;
 mod rules;
 
-pub use self::http::{Head, HttpRequest};
 pub(crate) use self::http::request_id;
+pub use self::http::{Head, HttpRequest};
 pub use auth::Auth;
 pub use compatible::OpenAiCompatible;
 pub use failure::{AnswerFault, Failure, TransportFault};
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::Preset;
-pub use rules::{Classified, RulePack};
+pub use rules::{Basis, Classified, RulePack};
 
 use crate::LlmError;
 use crate::chat::{Reply, Request};

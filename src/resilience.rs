@@ -27,6 +27,7 @@ pub use breaker::{
 };
 pub use budget::{Budget, BudgetMark, RetryBudget, RetryBudgetState, SharedBudget};
 pub use closure::{Cause, PolicyError, RetryNotice};
+pub(crate) use engine::execute;
 pub use engine::{End, Run};
 pub use failed::{Decision, Failed, Stop, Tried};
 pub use guards::{Guard, Guards};

@@ -214,16 +214,16 @@ impl Redactor {
     }
 
     /// The cause, if neither it nor what lies behind it mentions a secret; else the same chain as text without secrets.
-    pub(crate) fn source<E: Error + Send + Sync + 'static>(&self, source: E) -> Arc<dyn Error + Send + Sync> {
-        let mut link: Option<&(dyn Error + 'static)> = Some(&source);
+    pub(crate) fn source(&self, source: Box<dyn Error + Send + Sync>) -> Arc<dyn Error + Send + Sync> {
+        let mut link: Option<&(dyn Error + 'static)> = Some(&*source);
         while let Some(error) = link {
             let (display, debug) = (error.to_string(), format!("{error:?}"));
             if matches!(self.text(&display), Cow::Owned(_)) || matches!(self.text(&debug), Cow::Owned(_)) {
-                return Arc::new(self.cleaned(&source));
+                return Arc::new(self.cleaned(&*source));
             }
             link = error.source();
         }
-        Arc::new(source)
+        source.into()
     }
 
     fn cleaned(&self, error: &(dyn Error + 'static)) -> CleanedSource {
@@ -352,9 +352,9 @@ mod tests {
     #[test]
     fn a_cause_is_kept_unless_it_mentions_a_secret() {
         let r = redactor("sk-12345678");
-        let kept = r.source(std::io::Error::other("refused"));
+        let kept = r.source(Box::new(std::io::Error::other("refused")));
         assert!(kept.downcast_ref::<std::io::Error>().is_some());
-        let cleaned = r.source(std::io::Error::other("bad key sk-12345678"));
+        let cleaned = r.source(Box::new(std::io::Error::other("bad key sk-12345678")));
         assert_eq!(cleaned.to_string(), "bad key REDACTED");
     }
 }

@@ -57,6 +57,13 @@ const fn local(
 }
 
 const PRESETS: &[Preset] = &[
+    hosted(
+        "azure",
+        "https://{resource}.openai.azure.com/openai/v1",
+        &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
+        Quirks::openai().key_header("api-key"),
+        RulePack::azure,
+    ),
     hosted("deepseek", "https://api.deepseek.com", &["DEEPSEEK_API_KEY"], MT, RulePack::deepseek),
     hosted(
         "fireworks",
@@ -66,9 +73,21 @@ const PRESETS: &[Preset] = &[
         RulePack::fireworks,
     ),
     hosted("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], MCT.max_stop(4), RulePack::groq),
-    hosted("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], MT.seed_field("random_seed"), RulePack::mistral),
+    hosted(
+        "mistral",
+        "https://api.mistral.ai/v1",
+        &["MISTRAL_API_KEY"],
+        MT.seed_field("random_seed"),
+        RulePack::mistral,
+    ),
     hosted("openrouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"], MT, RulePack::openrouter),
-    hosted("together", "https://api.together.ai/v1", &["TOGETHER_API_KEY", "TOGETHER_AI_API_KEY"], MT, RulePack::together),
+    hosted(
+        "together",
+        "https://api.together.ai/v1",
+        &["TOGETHER_API_KEY", "TOGETHER_AI_API_KEY"],
+        MT,
+        RulePack::together,
+    ),
     hosted("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], MCT.reasoning_outside_output(), RulePack::xai),
     local("llama.cpp", "http://localhost:8080/v1", &[], RulePack::llama_cpp),
     local("lm-studio", "http://localhost:1234/v1", &["LM_API_TOKEN", "LM_STUDIO_API_KEY"], RulePack::openai),
@@ -88,7 +107,9 @@ mod tests {
             assert!(!preset.needs_key || !preset.key_variables.is_empty(), "{}", preset.name);
             let server = OpenAiCompatible::preset(preset.name).unwrap();
             assert_eq!(server.check().is_err(), preset.needs_key, "{}", preset.name);
-            assert!(server.api_key("a-key").check().is_ok(), "{}", preset.name);
+            let is_template = preset.base_url.contains('{');
+            assert_eq!(server.clone().api_key("a-key").check().is_err(), is_template, "{}", preset.name);
+            assert!(server.api_key("a-key").base_url("https://host/v1").check().is_ok(), "{}", preset.name);
         }
     }
 

@@ -141,18 +141,20 @@ impl ErrorCode {
     const fn row(self) -> (ErrorKind, bool, bool) {
         use ErrorKind as K;
         match self {
-            Self::Authentication | Self::Authorization | Self::NotFound => (K::Api, false, true),
-            Self::InvalidRequest | Self::ContextLengthExceeded | Self::ContentFiltered | Self::PayloadTooLarge => {
-                (K::Api, false, false)
+            Self::Authentication | Self::Authorization | Self::NotFound | Self::ProviderQuotaExhausted => {
+                (K::Api, false, true)
             }
+            Self::InvalidRequest
+            | Self::ContextLengthExceeded
+            | Self::ContentFiltered
+            | Self::PayloadTooLarge
+            | Self::UnexpectedStatus => (K::Api, false, false),
             Self::ProviderRateLimited
             | Self::Overloaded
             | Self::ServerError
             | Self::Conflict
             | Self::RequestTimeoutUpstream
             | Self::EmptyResponse => (K::Api, true, true),
-            Self::ProviderQuotaExhausted => (K::Api, false, true),
-            Self::UnexpectedStatus => (K::Api, false, false),
             Self::ConnectionFailed | Self::ConnectionInterrupted => (K::Network, true, true),
             Self::StreamInterrupted => (K::Network, false, true),
             Self::RequestTimeout | Self::IdleTimeout => (K::Timeout, true, true),

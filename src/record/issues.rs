@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 /// Structured detail of a failure. Which variant an error carries depends on its [`ErrorCode`].
 ///
-/// Serialized with a `type` field in snake_case.
+/// Serialized with a `type` field in `snake_case`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -25,7 +25,12 @@ pub enum Issues {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remaining: Option<u64>,
         /// Time until the window is full again.
-        #[serde(default, skip_serializing_if = "Option::is_none", rename = "reset_ms", with = "super::millis::optional")]
+        #[serde(
+            default,
+            skip_serializing_if = "Option::is_none",
+            rename = "reset_ms",
+            with = "super::millis::optional"
+        )]
         reset: Option<Duration>,
     },
     /// `provider_quota_exhausted`: whose quota it is, and when it returns.

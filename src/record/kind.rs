@@ -1,6 +1,6 @@
 //! What sort of failure it was.
 
-/// Declares an enum whose variants are stable snake_case strings; an unknown string reads as `Other`.
+/// Declares an enum whose variants are stable `snake_case` strings; an unknown string reads as `Other`.
 macro_rules! stable_names {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident => $text:literal,)+ }) => {
         $(#[$meta])*

@@ -7,7 +7,7 @@ use std::time::Duration;
 const NANOS_PER_MILLI: u32 = 1_000_000;
 
 pub(crate) fn serialize<S: Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
-    if duration.subsec_nanos() % NANOS_PER_MILLI == 0 {
+    if duration.subsec_nanos().is_multiple_of(NANOS_PER_MILLI) {
         to.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
     } else {
         to.serialize_f64(duration.as_secs_f64() * 1e3)

@@ -159,13 +159,15 @@ impl Written {
         let r = request?;
         let (body, body_same_as) = match &r.body {
             None => (None, None),
-            Some(body) => match self.0.get(&(body.bytes().clone(), body.is_truncated())) {
-                Some(place) => (None, Some(place.clone())),
-                None => {
-                    self.0.insert((body.bytes().clone(), body.is_truncated()), format!("{at}/request/body"));
+            Some(body) => {
+                let key = (body.bytes().clone(), body.is_truncated());
+                if let Some(place) = self.0.get(&key) {
+                    (None, Some(place.clone()))
+                } else {
+                    self.0.insert(key, format!("{at}/request/body"));
                     (Some(body_value(body)), None)
                 }
-            },
+            }
         };
         Some(RequestForm {
             provider: r.provider.clone(),
@@ -259,9 +261,12 @@ impl Read {
                 self.0.insert(format!("{at}/request/body"), body.clone());
                 Some(body)
             }
-            (None, Some(place)) => {
-                Some(self.0.get(&place).cloned().ok_or_else(|| format!("body_same_as: nothing before {at} is at {place}"))?)
-            }
+            (None, Some(place)) => Some(
+                self.0
+                    .get(&place)
+                    .cloned()
+                    .ok_or_else(|| format!("body_same_as: nothing before {at} is at {place}"))?,
+            ),
             (None, None) => None,
         };
         Ok(Some(RequestSnapshot {
@@ -316,19 +321,17 @@ mod tests {
 
     fn tree() -> ErrorSnapshot {
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_796_040_000);
-        let mut attempts: Vec<_> = [
-            Next::Retried { after: Duration::from_micros(250_700), advised: true },
-            Next::Stopped(StopReason::UsedUp),
-        ]
-        .into_iter()
-        .zip(0..)
-        .map(|(next, index)| Attempt {
-            request: Some(request(r#"{"model":"m","temperature":0.7}"#)),
-            duration: Duration::from_nanos(1_234_567),
-            queued: Duration::from_millis(3),
-            ..Attempt::new(index, ErrorSnapshot::new(ErrorKind::Api, "server error (503)"), at, next)
-        })
-        .collect();
+        let mut attempts: Vec<_> =
+            [Next::Retried { after: Duration::from_micros(250_700), advised: true }, Next::Stopped(StopReason::UsedUp)]
+                .into_iter()
+                .zip(0..)
+                .map(|(next, index)| Attempt {
+                    request: Some(request(r#"{"model":"m","temperature":0.7}"#)),
+                    duration: Duration::from_nanos(1_234_567),
+                    queued: Duration::from_millis(3),
+                    ..Attempt::new(index, ErrorSnapshot::new(ErrorKind::Api, "server error (503)"), at, next)
+                })
+                .collect();
         attempts[1].request = Some(request("not json"));
         let first = TargetAttempt {
             provider: "openai".into(),

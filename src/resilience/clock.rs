@@ -17,6 +17,16 @@ pub(crate) fn wall_now() -> SystemTime {
     }
 }
 
+/// The wall time at `instant`.
+pub(crate) fn wall_at(instant: Instant) -> SystemTime {
+    let now = Instant::now();
+    let wall = wall_now();
+    match instant.checked_duration_since(now) {
+        Some(ahead) => wall + ahead,
+        None => wall - now.duration_since(instant),
+    }
+}
+
 /// `now + wait`, and a time that never comes where that cannot be counted.
 pub(crate) fn later(now: Instant, wait: Duration) -> Instant {
     const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);

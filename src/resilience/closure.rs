@@ -1,8 +1,6 @@
 //! A closure as an operation.
 
-use super::{
-    AttemptContext, AttemptInfo, Classify, Failed, Interrupt, Operation, Signal, Stop, Tried, Verdict,
-};
+use super::{AttemptContext, AttemptInfo, Classify, Failed, Interrupt, Operation, Signal, Stop, Tried, Verdict};
 use crate::record::ConfigError;
 use std::error::Error;
 use std::fmt;

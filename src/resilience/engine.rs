@@ -132,16 +132,15 @@ impl Effective<'_> {
             let next = match decided {
                 Ok((after, advised)) => match &guards.budget {
                     None => Decision::Retry { after, advised },
-                    Some(budget) => match budget.try_retry_at(end).get().await {
-                        Some(mark) => {
+                    Some(budget) => {
+                        if let Some(mark) = budget.try_retry_at(end).get().await {
                             lease.mark = Some(mark);
                             Decision::Retry { after, advised }
-                        }
-                        None => {
+                        } else {
                             op.observe(Signal::BudgetExhausted { error: &error });
                             Decision::Stop(Stop::Budget)
                         }
-                    },
+                    }
                 },
                 Err(stop) => Decision::Stop(stop),
             };
@@ -219,7 +218,7 @@ impl Effective<'_> {
         trial: bool,
         now: Instant,
         timer: Timer<'_>,
-        op: &O,
+        op: &mut O,
     ) -> Result<Instant, Stop> {
         let waited = self.acquire(lease, trial, now, timer, op).await?;
         let now = if waited { Instant::now() } else { now };
@@ -250,7 +249,7 @@ impl Effective<'_> {
         trial: bool,
         now: Instant,
         mut timer: Timer<'_>,
-        op: &O,
+        op: &mut O,
     ) -> Result<bool, Stop> {
         let guards = Arc::clone(&lease.guards);
         let Some(limiter) = &guards.limiter else { return Ok(false) };
@@ -300,7 +299,9 @@ impl Effective<'_> {
         match by {
             None => false,
             Some(Interrupt::Cancelled | Interrupt::Deadline) => true,
-            Some(Interrupt::Timeout(_)) => matches!(self.run.end, Some(End::Reserve(at)) if cut.is_some_and(|cut| cut.0 == at)),
+            Some(Interrupt::Timeout(_)) => {
+                matches!(self.run.end, Some(End::Reserve(at)) if cut.is_some_and(|cut| cut.0 == at))
+            }
         }
     }
 

@@ -86,4 +86,3 @@ pub struct Failed<E> {
     /// Whether anything may have reached the other side.
     pub sent: bool,
 }
-

@@ -47,11 +47,11 @@ impl Lease {
 
     /// Gives back what the attempt held.
     pub(super) fn end_attempt(&mut self, spent: Option<u32>) {
-        let sent = self.progress.is_sent();
+        let may_have_arrived = self.progress.is_sent();
         if let Some(permit) = self.permit.take() {
-            if sent { permit.settle(spent) } else { permit.cancel() }
+            if may_have_arrived { permit.settle(spent) } else { permit.cancel() }
         }
-        if let Some(mark) = self.mark.take().filter(|_| sent) {
+        if let Some(mark) = self.mark.take().filter(|_| may_have_arrived) {
             mark.sent();
         }
     }

@@ -3,8 +3,8 @@
 use super::closure::{FnOperation, PolicyError, RetryNotice};
 use super::race::Cancel;
 use super::{
-    AttemptInfo, Breaker, Budget, CircuitBreaker, Classify, End, Failed, Guard, Guards, Lease, Limiter, Operation, Random,
-    RateLimit, Retry, RetryBudget, Run, Verdict, clock::later, engine,
+    AttemptInfo, Breaker, Budget, CircuitBreaker, Classify, End, Failed, Guard, Guards, Lease, Limiter, Operation,
+    Random, RateLimit, Retry, RetryBudget, Run, Verdict, clock::later, engine,
 };
 use crate::record::{ConfigError, Problems};
 use std::fmt;
@@ -48,11 +48,13 @@ pub struct Policy<C = Unclassified> {
     cancel: Option<CancellationToken>,
     guards: Arc<Guards>,
     cost: Option<Arc<dyn Fn() -> u32 + Send + Sync>>,
-    on_retry: Option<Arc<dyn Fn(&RetryNotice) + Send + Sync>>,
+    on_retry: Option<Arc<OnRetry>>,
     random: Random,
     classify: C,
     problem: Option<ConfigError>,
 }
+
+type OnRetry = dyn Fn(&RetryNotice) + Send + Sync;
 
 /// Takes every error for one that backoff may cure.
 #[derive(Clone, Copy, Debug, Default)]
@@ -119,19 +121,19 @@ impl<C> Policy<C> {
     }
 
     /// Sets the circuit breaker: settings, or a breaker to share.
-    pub fn circuit_breaker(mut self, breaker: impl Into<Guard<CircuitBreaker, Breaker>>) -> Self {
+    pub fn circuit_breaker(self, breaker: impl Into<Guard<CircuitBreaker, Breaker>>) -> Self {
         let built = breaker.into().build(&self.random).map_err(|e| e.within("circuit_breaker"));
         self.guard(built, |guards, breaker| guards.breaker = Some(breaker))
     }
 
     /// Sets the retry budget: settings, or a budget to share.
-    pub fn retry_budget(mut self, budget: impl Into<Guard<RetryBudget, Budget>>) -> Self {
+    pub fn retry_budget(self, budget: impl Into<Guard<RetryBudget, Budget>>) -> Self {
         let built = budget.into().build(&self.random).map_err(|e| e.within("retry_budget"));
         self.guard(built, |guards, budget| guards.budget = Some(budget))
     }
 
     /// Sets the rate limiter: settings, or a limiter to share.
-    pub fn rate_limit(mut self, limiter: impl Into<Guard<RateLimit, Limiter>>) -> Self {
+    pub fn rate_limit(self, limiter: impl Into<Guard<RateLimit, Limiter>>) -> Self {
         let built = limiter.into().build(&self.random).map_err(|e| e.within("rate_limit"));
         self.guard(built, |guards, limiter| guards.limiter = Some(limiter))
     }
@@ -259,4 +261,3 @@ impl<C> fmt::Debug for Policy<C> {
             .finish_non_exhaustive()
     }
 }
-

@@ -53,7 +53,10 @@ impl ChatApi {
     }
 
     pub(in crate::provider) fn api_key(mut self, key: SecretString) -> Self {
-        self.auth = Auth::bearer(key);
+        self.auth = match self.quirks.key_header {
+            None => Auth::bearer(key),
+            Some(name) => Auth::header(HeaderName::from_static(name), key),
+        };
         self
     }
 
@@ -125,7 +128,8 @@ fn endpoint(base_url: &str) -> Result<Url, ConfigError> {
     if base_url.contains(['{', '}']) {
         return Err(refused("a URL whose {placeholders} are filled in"));
     }
-    let mut url = Url::parse(base_url).map_err(|e| refused(&format!("an absolute URL such as {} ({e})", super::BASE_URL)))?;
+    let mut url =
+        Url::parse(base_url).map_err(|e| refused(&format!("an absolute URL such as {} ({e})", super::BASE_URL)))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
         return Err(refused("an http or https URL with a host"));
     }

@@ -64,7 +64,7 @@ struct Counts {
     prompt_token_details: Option<InputDetails>,
     #[serde(default)]
     completion_tokens_details: Option<OutputDetails>,
-    /// DeepSeek.
+    /// `DeepSeek`.
     #[serde(default)]
     prompt_cache_hit_tokens: Count,
     /// Together.
@@ -151,9 +151,16 @@ fn unreadable(head: &Head, text: &[u8], error: &serde_json::Error) -> AnswerFaul
 impl Counts {
     /// The counts with the parts within the totals, however the server adds up; nothing when nothing was counted.
     fn usage(self, reasoning_outside_output: bool) -> Option<Usage> {
-        let (details, output_details) =
-            (self.prompt_tokens_details.or(self.prompt_token_details).unwrap_or_default(), self.completion_tokens_details.unwrap_or_default());
-        let cached = details.cached_tokens.0.or(self.prompt_cache_hit_tokens.0).or(self.cached_tokens.0).or(self.num_cached_tokens.0);
+        let (details, output_details) = (
+            self.prompt_tokens_details.or(self.prompt_token_details).unwrap_or_default(),
+            self.completion_tokens_details.unwrap_or_default(),
+        );
+        let cached = details
+            .cached_tokens
+            .0
+            .or(self.prompt_cache_hit_tokens.0)
+            .or(self.cached_tokens.0)
+            .or(self.num_cached_tokens.0);
         let reasoning = output_details.reasoning_tokens.0.or(self.reasoning_tokens.0);
         if self.prompt_tokens.0.is_none() && self.completion_tokens.0.is_none() {
             return None;

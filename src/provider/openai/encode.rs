@@ -9,7 +9,11 @@ use crate::record::{ErrorCode, Issues};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 impl ChatApi {
-    pub(in crate::provider) fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
+    pub(in crate::provider) fn encode(
+        &self,
+        request: &Request,
+        cx: &EncodeContext<'_>,
+    ) -> Result<HttpRequest, LlmError> {
         let family = family(&self.families, cx.model);
         self.check_sampling(request, cx.model, family)?;
         let (url, headers) = self.request_line()?;
@@ -36,7 +40,9 @@ impl ChatApi {
         }
         let sampled = match family.sampling {
             SamplingRule::Always => true,
-            SamplingRule::WithoutReasoning => request.extra.get("reasoning_effort").is_some_and(|effort| effort == "none"),
+            SamplingRule::WithoutReasoning => {
+                request.extra.get("reasoning_effort").is_some_and(|effort| effort == "none")
+            }
             SamplingRule::Never => false,
         };
         let settings = [
@@ -57,8 +63,11 @@ impl ChatApi {
             }
             _ => "; leave it out, or choose another model",
         };
-        LlmError::of(ErrorCode::UnsupportedCapability, format!("{}: {model} does not take {setting}{cure}", self.name()))
-            .with_issues(Issues::Capability { capability: setting.to_owned(), model: model.to_owned() })
+        LlmError::of(
+            ErrorCode::UnsupportedCapability,
+            format!("{}: {model} does not take {setting}{cure}", self.name()),
+        )
+        .with_issues(Issues::Capability { capability: setting.to_owned(), model: model.to_owned() })
     }
 }
 
@@ -75,7 +84,8 @@ impl Body<'_> {
         let failed = |e| LlmError::of(ErrorCode::InvalidCall, "the request cannot be written as JSON").with_source(e);
         if self.request.extra.is_empty() {
             let text: usize = self.request.turns().map(|(_, content)| content.text().len() + 32).sum();
-            let mut body = Vec::with_capacity(text + text / 16 + self.request.system.as_ref().map_or(0, String::len) + 256);
+            let mut body =
+                Vec::with_capacity(text + text / 16 + self.request.system.as_ref().map_or(0, String::len) + 256);
             serde_json::to_writer(&mut body, self).map_err(failed)?;
             return Ok(body);
         }
@@ -230,7 +240,8 @@ mod tests {
 
     #[test]
     fn quirks_are_data() {
-        let quirks = Quirks::none().token_field(TokenField::MaxCompletionTokens).seed_field("random_seed").max_temperature(1.0);
+        let quirks =
+            Quirks::none().token_field(TokenField::MaxCompletionTokens).seed_field("random_seed").max_temperature(1.0);
         let server = OpenAiCompatible::new("http://localhost:8000/v1").quirks(quirks);
         let mut request = full();
         let body = encode(&server, "any", &request).unwrap();
@@ -254,7 +265,13 @@ mod tests {
 
     #[test]
     fn a_bad_url_is_named_without_its_secrets() {
-        for url in ["nonsense", "https://{resource}.example.com/v1", "ftp://host/v1", "http://user:pass-word@", "http://:k@:x/"] {
+        for url in [
+            "nonsense",
+            "https://{resource}.example.com/v1",
+            "ftp://host/v1",
+            "http://user:pass-word@",
+            "http://:k@:x/",
+        ] {
             let error = OpenAiCompatible::new(url).check().unwrap_err().to_string();
             assert!(error.contains("base_url"), "{error}");
             assert!(!error.contains("pass-word"), "{error}");

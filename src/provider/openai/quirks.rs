@@ -14,6 +14,8 @@ pub struct Quirks {
     pub seed_field: &'static str,
     /// How many `stop` texts are taken at most.
     pub max_stop: usize,
+    /// The header for the key; none means `authorization: Bearer`.
+    pub key_header: Option<&'static str>,
     /// Whether the reported output leaves out the tokens spent on reasoning.
     pub reasoning_outside_output: bool,
 }
@@ -46,6 +48,7 @@ impl Quirks {
             max_temperature: 2.0,
             seed_field: "seed",
             max_stop: usize::MAX,
+            key_header: None,
             reasoning_outside_output: false,
         }
     }
@@ -80,6 +83,13 @@ impl Quirks {
     #[must_use]
     pub const fn max_stop(mut self, max: usize) -> Self {
         self.max_stop = max;
+        self
+    }
+
+    /// With the key in this header, by itself.
+    #[must_use]
+    pub const fn key_header(mut self, name: &'static str) -> Self {
+        self.key_header = Some(name);
         self
     }
 

@@ -1,0 +1,276 @@
+//! One attempt on one target, as the engine runs it.
+
+use super::Inner;
+use super::call::CallOptions;
+use super::failure::{AttemptFailure, apply_statuses, line, verdict_of, what};
+use super::target::ReadyTarget;
+use crate::LlmError;
+use crate::chat::Reply;
+use crate::error::Redactor;
+use crate::provider::{Auth, Failure, Head, HttpRequest, TransportFault, request_id};
+use crate::record::{ErrorCode, ErrorKind};
+use crate::resilience::clock::{wall_at, wall_now};
+use crate::resilience::{Advice, AttemptContext, Health, Interrupt, LimitHint, Operation, Retry, Signal, Verdict};
+use crate::transport::{Response, TransportError};
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How much of the body of a failure is read, and for how long.
+const FAILURE_BODY: usize = 1 << 20;
+const FAILURE_BODY_TIME: Duration = Duration::from_secs(5);
+
+/// The attempts of one call on one target.
+pub(super) struct TargetOperation<'a> {
+    client: &'a Inner,
+    target: &'a ReadyTarget,
+    options: &'a CallOptions,
+    retry: &'a Retry,
+    model: &'a str,
+    /// What every attempt sends, without credentials.
+    request: HttpRequest,
+    /// When the running attempt was sent.
+    sent_at: Option<tokio::time::Instant>,
+    attempts: u32,
+}
+
+/// A successful attempt.
+pub(super) struct Answered {
+    pub(super) reply: Reply,
+    pub(super) limits: Option<LimitHint>,
+}
+
+impl<'a> TargetOperation<'a> {
+    pub(super) fn new(
+        client: &'a Inner,
+        target: &'a ReadyTarget,
+        options: &'a CallOptions,
+        retry: &'a Retry,
+        model: &'a str,
+        mut request: HttpRequest,
+    ) -> Self {
+        for (name, value) in &options.headers {
+            request.headers.insert(name, value.clone());
+        }
+        if let Some(id) = options.request_id.as_deref().and_then(|id| http::HeaderValue::from_str(id).ok()) {
+            request.headers.insert("x-client-request-id", id);
+        }
+        Self { client, target, options, retry, model, request, sent_at: None, attempts: 0 }
+    }
+
+    /// How many attempts were made.
+    pub(super) fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    async fn send(&mut self, cx: AttemptContext<'_>) -> Result<Answered, AttemptFailure> {
+        self.attempts += 1;
+        let mut request = self.request.clone();
+        if let Auth::Header(header) = self.target.provider.auth()
+            && !self.options.headers.contains_key(header.name())
+        {
+            request.headers.insert(header.name().clone(), header.value().clone());
+        }
+        self.sent_at = Some(tokio::time::Instant::now());
+        cx.progress.sent();
+        let mut response = match self.client.sender.send(request).await {
+            Ok(response) => response,
+            Err(error) => {
+                if matches!(error.fault(), TransportFault::Connect | TransportFault::Request) {
+                    cx.progress.unsent();
+                }
+                return Err(self.broken(error));
+            }
+        };
+        cx.progress.head();
+        if response.head.status != StatusCode::OK {
+            let body = failure_body(&mut response).await;
+            return Err(self.refused(&response, &body));
+        }
+        let body = response.read(self.client.max_response_bytes).await.map_err(|error| self.broken(error))?;
+        self.read(&response.head, &body)
+    }
+
+    fn read(&self, head: &Head, body: &Bytes) -> Result<Answered, AttemptFailure> {
+        match self.target.provider.decode(head, body) {
+            Ok(mut reply) => {
+                if self.options.keep_raw {
+                    reply.keep_raw(body.clone());
+                }
+                Ok(Answered { reply, limits: self.hint(head) })
+            }
+            Err(failure) => {
+                let failed = self.failed(failure, Some(head), None);
+                // A success whose body is of no use was still paid for.
+                Err(AttemptFailure { spent: None, ..failed })
+            }
+        }
+    }
+
+    /// An answer whose status says that it failed.
+    fn refused(&self, response: &Response, body: &Bytes) -> AttemptFailure {
+        let head = &response.head;
+        let mut failed = match self.target.provider.decode(head, body) {
+            Err(failure) => self.failed(failure, Some(head), None),
+            // An adapter may take another status than 200 for a success; this client reads whole answers of 200 only.
+            Ok(_) => self.failed(Failure::of(head, body), Some(head), None),
+        };
+        if head.status.is_redirection()
+            && let Some(to) = head.header("location")
+        {
+            let to = self.redactor().owned(origin(to, &self.request.url));
+            _ = write!(failed.what, ": redirects to {to}, which is not followed; is the base URL right?");
+            let message = line(None, &failed.what, None, failed.error.provider_message());
+            failed = failed.change(|record| record.message = message);
+        }
+        failed
+    }
+
+    /// The connection failed.
+    fn broken(&self, error: TransportError) -> AttemptFailure {
+        let failure = Failure::transport(error.fault());
+        self.failed(failure, None, Some(error.into_source()))
+    }
+
+    /// Turns evidence into an error, with the request that was sent, and without a secret.
+    fn failed(
+        &self,
+        failure: Failure<'_>,
+        head: Option<&Head>,
+        source: Option<Box<dyn Error + Send + Sync>>,
+    ) -> AttemptFailure {
+        let failure = failure.at(wall_now());
+        let status = failure.status;
+        let mut seen = apply_statuses(self.target.rules().classify(&failure), status, self.retry);
+        if self.is_own_fault(seen.code) {
+            seen.health = Health::Neutral;
+        }
+        let redactor = self.redactor();
+        let clean = |text: Option<String>| text.map(|text| self.client.capture.text(&redactor, text));
+        seen.provider_message = clean(seen.provider_message);
+        seen.arrived = clean(seen.arrived);
+        let cause = source.as_deref().map(|source| redactor.owned(root_cause(source)));
+        let what = what(&seen, status, cause.as_deref());
+        let verdict = seen.verdict(status);
+        let message = line(None, &what, None, seen.provider_message.as_deref());
+
+        let mut error = LlmError::new(seen.kind, message).with_counts_toward_breaker(verdict.health == Health::Bad);
+        error = error.change_record(|record| {
+            record.code = seen.code;
+            record.status = status;
+            record.retryable = verdict.retry != Advice::Never;
+            record.retry_after = seen.retry_after;
+            record.provider_code = seen.provider_code.map(|code| redactor.owned(code));
+            record.provider_type = seen.provider_type.map(|kind| redactor.owned(kind));
+            record.provider_message = seen.provider_message;
+            record.issues = seen.issues;
+            record.request_id = head.and_then(|head| request_id(&head.headers)).map(|id| redactor.owned(id.to_owned()));
+            record.request = Some(self.snapshot(&redactor));
+        });
+        if let Some(source) = source {
+            error = error.with_shared_source(redactor.source(source));
+        }
+        let limits = head.and_then(|head| self.hint(head)).map(Box::new);
+        AttemptFailure { error, verdict, what, spent: Some(0), limits }
+    }
+
+    /// A bad key or model that the call brought itself says nothing about the target.
+    fn is_own_fault(&self, code: Option<ErrorCode>) -> bool {
+        match code {
+            Some(ErrorCode::NotFound) => self.model != self.target.model,
+            Some(ErrorCode::Authentication | ErrorCode::Authorization) => match self.target.provider.auth() {
+                Auth::Header(header) => self.options.headers.contains_key(header.name()),
+                Auth::None => self.options.headers.contains_key(http::header::AUTHORIZATION),
+            },
+            _ => false,
+        }
+    }
+
+    fn hint(&self, head: &Head) -> Option<LimitHint> {
+        let follows = self.target.guards.limiter.as_ref().is_some_and(crate::resilience::Limiter::follows);
+        if follows { self.target.rules().limits(&head.headers, Some(wall_now())) } else { None }
+    }
+
+    fn redactor(&self) -> Redactor {
+        let mut redactor = Redactor::default();
+        if let Auth::Header(header) = self.target.provider.auth() {
+            redactor.secret(header.secret());
+        }
+        redactor.header_secrets(&self.request.headers);
+        redactor.url_secrets(&self.request.url);
+        redactor
+    }
+
+    fn snapshot(&self, redactor: &Redactor) -> crate::record::RequestSnapshot {
+        let sent_at = wall_at(self.sent_at.unwrap_or_else(tokio::time::Instant::now));
+        self.client.capture.request(self.target, self.model, &self.request, redactor, sent_at)
+    }
+}
+
+/// The body of a failure, as much of it as comes soon.
+async fn failure_body(response: &mut Response) -> Bytes {
+    let mut body = BytesMut::new();
+    // What came until then is enough: the status has said that it failed.
+    let _ = timeout(FAILURE_BODY_TIME, response.read_some(FAILURE_BODY, &mut body)).await;
+    body.freeze()
+}
+
+/// The place that a redirect points to, without its path and query, which may hold secrets.
+fn origin(to: &str, from: &url::Url) -> String {
+    from.join(to).map_or_else(|_| "an unreadable place".to_owned(), |url| url.origin().ascii_serialization())
+}
+
+/// What is at the bottom of an error: the words of a wrapper say only that something is wrapped.
+fn root_cause(error: &(dyn Error + Send + Sync)) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+impl Operation for TargetOperation<'_> {
+    type Output = Answered;
+    type Error = AttemptFailure;
+
+    fn attempt<'a>(
+        &'a mut self,
+        cx: AttemptContext<'a>,
+    ) -> impl Future<Output = Result<Answered, AttemptFailure>> + Send {
+        self.send(cx)
+    }
+
+    fn interrupted(&mut self, by: Interrupt) -> AttemptFailure {
+        let failure = match by {
+            Interrupt::Timeout(after) => {
+                let what = format!("request timeout after {}", super::failure::Human(after));
+                AttemptFailure::of(ErrorCode::RequestTimeout, what)
+            }
+            Interrupt::Deadline => AttemptFailure::of(ErrorCode::DeadlineExceeded, "deadline exceeded".to_owned()),
+            Interrupt::Cancelled => {
+                let what = "cancelled by the caller".to_owned();
+                let error = LlmError::new(ErrorKind::Aborted, what.clone());
+                AttemptFailure { verdict: verdict_of(&error), error, what, spent: None, limits: None }
+            }
+        };
+        let snapshot = self.snapshot(&self.redactor());
+        failure.change(|record| record.request = Some(snapshot))
+    }
+
+    fn classify(&self, failure: &AttemptFailure) -> Verdict {
+        failure.verdict
+    }
+
+    fn spent(&self, failure: &AttemptFailure) -> Option<u32> {
+        failure.spent
+    }
+
+    fn limits(&self, failure: &AttemptFailure) -> Option<LimitHint> {
+        failure.limits.as_deref().copied()
+    }
+
+    fn observe(&self, _signal: Signal<'_, AttemptFailure>) {}
+}

@@ -1,0 +1,255 @@
+//! The walk over the targets of a call.
+
+use super::attempt::TargetOperation;
+use super::call::{Call, CallOptions};
+use super::failure::{Human, TargetFailure, aborted, line, target_attempt, target_failure};
+use super::fallback::{FallbackContext, FallbackDecision};
+use super::target::ReadyTarget;
+use super::{Inner, check, estimate};
+use crate::LlmError;
+use crate::chat::{AnsweredBy, Reply, Request};
+use crate::provider::EncodeContext;
+use crate::record::{Attempt, ErrorCode, ErrorKind, TargetAttempt};
+use crate::resilience::clock::later;
+use crate::resilience::{Cancel, End, LimitHint, Retry, Run, execute};
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+use tokio::time::Instant;
+
+pub(super) async fn run(client: &Inner, call: Call) -> Result<Reply, LlmError> {
+    let started = Instant::now();
+    check::check(client, &call)?;
+    let Call { mut request, options } = call;
+    let deadline = options.deadline.unwrap_or(client.deadline).map(|deadline| later(started, deadline));
+    let cancel = Cancel::either(options.cancel.as_ref(), client.cancel.as_ref());
+    let own_sampling = std::mem::take(&mut request.sampling);
+    let mut walk = Walk { client, started, deadline, failures: Vec::new(), history: Vec::new() };
+
+    for (place, target) in client.targets.iter().enumerate() {
+        if let Some(error) = walk.out_of_time(cancel) {
+            return Err(walk.ended(error));
+        }
+        let model = options.models.iter().rev().find(|(which, _)| which.means(place, &target.name));
+        let model = model.map_or(&*target.model, |(_, model)| model);
+        request.sampling = own_sampling.clone().or(&target.sampling);
+        for setting in &options.without {
+            request.sampling.unset(*setting);
+        }
+        let retry = effective_retry(target, &options);
+        let failure = match walk
+            .ask(place, target, Asked { model, request: &request, options: &options, retry: &retry, cancel })
+            .await
+        {
+            Ok((mut reply, attempts)) => {
+                let by = AnsweredBy {
+                    index: place,
+                    name: target.name.clone(),
+                    provider: target.provider_name.clone(),
+                    attempts,
+                    elapsed: started.elapsed(),
+                };
+                reply.answered(by, walk.history);
+                return Ok(reply);
+            }
+            Err(failure) => failure,
+        };
+        let may_repeat = retry.idempotent || !failure.sent;
+        if walk.failed(place, target, model, failure) == FallbackDecision::Stop || !may_repeat {
+            break;
+        }
+    }
+    Err(walk.exhausted())
+}
+
+/// What one target is asked, and how.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    model: &'a str,
+    request: &'a Request,
+    options: &'a CallOptions,
+    retry: &'a Retry,
+    cancel: Cancel<'a>,
+}
+
+/// A chain on its way: what has failed so far.
+struct Walk<'a> {
+    client: &'a Inner,
+    started: Instant,
+    deadline: Option<Instant>,
+    failures: Vec<Failure>,
+    /// Every failed attempt on every target, for the reply that may still come.
+    history: Vec<Attempt>,
+}
+
+struct Failure {
+    error: LlmError,
+    what: String,
+    listed: TargetAttempt,
+}
+
+impl Walk<'_> {
+    /// Why no further target may be asked.
+    fn out_of_time(&self, cancel: Cancel<'_>) -> Option<LlmError> {
+        if cancel.is_cancelled() {
+            return Some(aborted());
+        }
+        let deadline = self.deadline?;
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        // The first attempt is made with whatever time the caller gave.
+        let least = if self.failures.is_empty() { Duration::ZERO } else { Retry::default().min_attempt_time };
+        (remaining <= least).then(|| {
+            let message = line(None, "deadline exceeded", None, None);
+            LlmError::of(ErrorCode::DeadlineExceeded, message)
+        })
+    }
+
+    /// Asks one target. The number of attempts comes with the reply.
+    async fn ask(&self, place: usize, target: &ReadyTarget, asked: Asked<'_>) -> Result<(Reply, u32), TargetFailure> {
+        let Asked { model, request, options, retry, cancel } = asked;
+        let encoded = target.provider.encode(request, &EncodeContext::new(model)).map_err(refused)?;
+        let end = self.end(place);
+        let cost = estimate::estimate(target, request, options.estimated_tokens);
+        self.check_queue(place, target, cost, end)?;
+        let run = Run { retry: Some(retry), timeout: options.timeout, end, cancel, cost, key: model };
+        let mut op = TargetOperation::new(self.client, target, asked.options, retry, model, encoded);
+        match execute(&target.guards, retry, target.timeout, &self.client.random, run, &mut op).await {
+            Ok((answered, lease)) => {
+                let usage = answered.reply.usage();
+                lease.succeed(usage.map(|usage| u32::try_from(usage.total).unwrap_or(u32::MAX)));
+                follow(target, answered.limits.as_ref());
+                Ok((answered.reply, op.attempts()))
+            }
+            Err(failed) => Err(target_failure(target, failed, matches!(end, Some(End::Reserve(_))))),
+        }
+    }
+
+    /// The instant that a target ends by: one that is not the last leaves time to the others.
+    fn end(&self, place: usize) -> Option<End> {
+        let deadline = self.deadline?;
+        let is_last = place + 1 == self.client.targets.len();
+        let reserve = (deadline - self.started).mul_f64(self.client.fallback.reserve);
+        Some(if is_last || reserve.is_zero() { End::Deadline(deadline) } else { End::Reserve(deadline - reserve) })
+    }
+
+    /// A target whose queue is longer than its time is passed over while there is another one.
+    fn check_queue(
+        &self,
+        place: usize,
+        target: &ReadyTarget,
+        cost: u32,
+        end: Option<End>,
+    ) -> Result<(), TargetFailure> {
+        let is_last = place + 1 == self.client.targets.len();
+        let (Some(limiter), Some(end), false) = (&target.guards.limiter, end, is_last) else { return Ok(()) };
+        let now = Instant::now();
+        let wait = limiter.predicted_wait_at(cost, now);
+        // A wait that never ends means a request that can never fit: the limiter says so better.
+        if wait == Duration::MAX || later(now, wait) <= end.at() {
+            return Ok(());
+        }
+        let left = Human(end.at().saturating_duration_since(now));
+        let what = format!("rate limit queue timeout: about {} in its queue, {left} left", Human(wait));
+        let error = LlmError::of(ErrorCode::RateLimitQueueTimeout, line(Some(&target.name), &what, None, None));
+        Err(TargetFailure { error, what, attempts: Vec::new(), sent: false })
+    }
+
+    /// Notes the failure of a target, and asks the policy whether to go on.
+    fn failed(
+        &mut self,
+        place: usize,
+        target: &ReadyTarget,
+        model: &str,
+        mut failure: TargetFailure,
+    ) -> FallbackDecision {
+        let now = Instant::now();
+        let cx = FallbackContext {
+            target: place,
+            is_last: place + 1 == self.client.targets.len(),
+            elapsed: now - self.started,
+            remaining_deadline: self.deadline.map(|deadline| deadline.saturating_duration_since(now)),
+        };
+        self.history.append(&mut failure.attempts);
+        let (error, what) = (failure.error.clone(), failure.what.clone());
+        let listed = target_attempt(place, target, model, failure);
+        let decide = &self.client.fallback.decide;
+        let decision = catch_unwind(AssertUnwindSafe(|| decide(&error, &cx))).unwrap_or(FallbackDecision::Stop);
+        self.failures.push(Failure { error, what, listed });
+        decision
+    }
+
+    /// The chain ends for a reason of its own: no target is to blame, all that were tried are listed.
+    fn ended(self, error: LlmError) -> LlmError {
+        let targets: Vec<_> = self.failures.into_iter().map(|failure| failure.listed).collect();
+        let elapsed = self.started.elapsed();
+        error.change_record(|record| {
+            if !targets.is_empty() {
+                let so_far = format!("{}, {} target(s) tried over {}", record.message, targets.len(), Human(elapsed));
+                record.message = so_far;
+            }
+            record.targets = targets;
+        })
+    }
+
+    /// Every target that was to be tried has failed.
+    fn exhausted(mut self) -> LlmError {
+        let never_wrapped = |error: &LlmError| {
+            matches!(error.kind(), ErrorKind::Aborted | ErrorKind::QuotaExceeded)
+                || error.code() == Some(ErrorCode::DeadlineExceeded)
+        };
+        let Some(last) = self.failures.last() else {
+            return LlmError::new(ErrorKind::Unknown, "the client has no target");
+        };
+        if self.failures.len() == 1 {
+            return self.failures.remove(0).error;
+        }
+        let error = last.error.clone();
+        if never_wrapped(&error) {
+            return error
+                .change_record(|record| record.targets = self.failures.into_iter().map(|f| f.listed).collect());
+        }
+        let retryable = self.failures.iter().any(|failure| failure.error.is_retryable());
+        let retry_after = self.failures.iter().filter_map(|failure| failure.error.retry_after()).min();
+        let causes: Vec<_> = self.failures.iter().map(|f| format!("{}: {}", f.listed.name, f.what)).collect();
+        let message = format!("all {} targets failed: {}", causes.len(), causes.join("; "));
+        let rest = error.clone();
+        LlmError::of(ErrorCode::FallbackExhausted, message)
+            .with_retryable(retryable)
+            .change_record(|record| {
+                record.status = rest.status();
+                record.retry_after = retry_after;
+                record.provider_code = rest.provider_code().map(str::to_owned);
+                record.provider_type = rest.provider_type().map(str::to_owned);
+                record.provider_message = rest.provider_message().map(str::to_owned);
+                record.request_id = rest.request_id().map(str::to_owned);
+                record.request = rest.request().cloned();
+                record.targets = self.failures.into_iter().map(|f| f.listed).collect();
+            })
+            .with_source(error)
+    }
+}
+
+/// The target cannot write the call in its protocol's words: nothing was sent.
+fn refused(error: LlmError) -> TargetFailure {
+    let what = error.to_string();
+    TargetFailure { error, what, attempts: Vec::new(), sent: false }
+}
+
+/// The target's settings for retries, with those of the call in their place.
+fn effective_retry<'a>(target: &'a ReadyTarget, options: &'a CallOptions) -> Cow<'a, Retry> {
+    let base = options.retry.as_ref().unwrap_or(&target.retry);
+    if options.max_retries.is_none() && options.idempotent.is_none() {
+        return Cow::Borrowed(base);
+    }
+    let mut retry = base.clone();
+    retry.max_retries = options.max_retries.unwrap_or(retry.max_retries);
+    retry.idempotent = options.idempotent.unwrap_or(retry.idempotent);
+    Cow::Owned(retry)
+}
+
+/// Lets the limiter pace by what a successful answer says of the provider's limits.
+fn follow(target: &ReadyTarget, limits: Option<&LimitHint>) {
+    if let (Some(limiter), Some(hint)) = (&target.guards.limiter, limits) {
+        limiter.follow(hint);
+    }
+}

@@ -1,0 +1,302 @@
+//! The fake provider, as a test holds it.
+
+use super::answer::Answer;
+use super::journal::Received;
+use super::openai::OpenAi;
+use super::protocol::{Plain, Protocol};
+use super::script::{Next, Script};
+use super::serve::{Shared, accept};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, mpsc};
+use tokio::net::TcpSocket;
+use tokio::task::AbortHandle;
+
+/// A provider that is not there: a real HTTP server on a loopback port, which answers as it is told.
+///
+/// It stops, and closes all its connections, when it is dropped.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> std::io::Result<()> {
+/// use std::time::Duration;
+/// use steadfast::testing::{Answer, FakeProvider, Fault};
+///
+/// let fake = FakeProvider::openai()
+///     .then(Fault::rate_limited(Duration::from_millis(50)))
+///     .then(Fault::status(503)).times(2)
+///     .then(Fault::reset_before_head())
+///     .otherwise(Answer::text("Hello there."))
+///     .start()
+///     .await?;
+///
+/// assert_eq!(fake.base_url(), format!("{}/v1", fake.origin()));
+/// // … make calls to `fake.base_url()`, then look at what arrived:
+/// for received in fake.journal() {
+///     println!("{:?} {} {} -> {}", received.at, received.method, received.path, received.answered);
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct FakeProvider {
+    address: SocketAddr,
+    base_path: &'static str,
+    shared: Arc<Shared>,
+    server: AbortHandle,
+}
+
+/// Makes a [`FakeProvider`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `start` is called"]
+pub struct FakeProviderBuilder {
+    protocol: Arc<dyn Protocol>,
+    script: Script,
+}
+
+impl FakeProvider {
+    /// Speaks OpenAI's chat completions, under `/v1/chat/completions`.
+    ///
+    /// Answers made by [`Answer::text`] and [`Answer::echo`] are sent to valid requests; to others the provider's own
+    /// refusal is sent in their place (400 for a body that is not JSON or names no model, 404 for another path).
+    /// Faults and raw answers are sent whatever was asked. Streams it does not speak yet: in its own words it refuses
+    /// them, and raw answers in [`pieces`](Answer::pieces) can play them.
+    pub fn openai() -> FakeProviderBuilder {
+        FakeProviderBuilder::new(OpenAi, Answer::echo())
+    }
+
+    /// Speaks no dialect, just HTTP under any path: a text is the whole body, a fault its status. Once the script is
+    /// used up it answers 404.
+    pub fn http() -> FakeProviderBuilder {
+        FakeProviderBuilder::new(Plain, Answer::raw(404))
+    }
+
+    /// An OpenAI that is down: its port is taken, and refuses connections.
+    ///
+    /// For another dialect, or a script, see [`FakeProviderBuilder::refused`].
+    ///
+    /// # Errors
+    ///
+    /// When no port can be had.
+    pub fn refused() -> io::Result<RefusedProvider> {
+        Self::openai().refused()
+    }
+
+    /// The base URL to give to a client, `http://127.0.0.1:PORT/v1` for OpenAI.
+    pub fn base_url(&self) -> String {
+        format!("{}{}", self.origin(), self.base_path)
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The address that it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What arrived so far, in order. It keeps every request, bodies included, for as long as the server lives.
+    pub fn journal(&self) -> Vec<Received> {
+        self.shared.state().journal.clone()
+    }
+
+    /// How many requests arrived so far.
+    pub fn requests(&self) -> usize {
+        self.shared.state().journal.len()
+    }
+
+    /// How many connections are open.
+    pub fn connections_open(&self) -> usize {
+        self.shared.counts.borrow().open
+    }
+
+    /// Adds an answer to the end of the script.
+    pub fn push(&self, answer: Answer) {
+        self.shared.state().script.push(answer);
+    }
+
+    /// Sets the answer for when the script is used up.
+    pub fn set_otherwise(&self, answer: Answer) {
+        self.shared.state().script.set_otherwise(answer);
+    }
+
+    /// Waits until so many requests have arrived, in all.
+    pub async fn wait_for_requests(&self, count: usize) {
+        self.shared.wait_for(|counts| counts.requests >= count).await;
+    }
+
+    /// Waits until no request is being read or answered. Connections that are kept alive may still be open.
+    ///
+    /// A client that drops a call closes its connection, and both are seen together: after this,
+    /// [`connections_open`](Self::connections_open) no longer counts it.
+    pub async fn wait_until_idle(&self) {
+        self.shared.wait_for(|counts| counts.busy == 0).await;
+    }
+
+    /// Waits until no connection is open.
+    pub async fn wait_until_disconnected(&self) {
+        self.shared.wait_for(|counts| counts.open == 0).await;
+    }
+
+    /// Stops, and waits until the port is free and all connections are closed. Dropping does the same without waiting.
+    pub async fn stop(self) {
+        self.server.abort();
+        self.shared.wait_for(|counts| !counts.listening && counts.open == 0).await;
+    }
+}
+
+impl Drop for FakeProvider {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl FakeProviderBuilder {
+    fn new(protocol: impl Protocol + 'static, otherwise: Answer) -> Self {
+        Self { protocol: Arc::new(protocol), script: Script::new(otherwise) }
+    }
+
+    /// Adds an answer to the script: one request, one answer, in order.
+    pub fn then(mut self, answer: Answer) -> Self {
+        self.script.push(answer);
+        self
+    }
+
+    /// Plays the last answer so many times in all.
+    pub fn times(mut self, times: usize) -> Self {
+        self.script.repeat_last(times);
+        self
+    }
+
+    /// Sets the answer for when the script is used up. Default: an echo of what was asked.
+    pub fn otherwise(mut self, answer: Answer) -> Self {
+        self.script.set_otherwise(answer);
+        self
+    }
+
+    /// Sets a rule that answers when the script is used up: by path, by body, by the time or the number of a request.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use steadfast::testing::{Answer, FakeProvider, Fault};
+    ///
+    /// let fake = FakeProvider::openai()
+    ///     .otherwise_with(|received| match received.json() {
+    ///         Ok(body) if body["model"] == "gpt-old" => Fault::status(404),
+    ///         _ => Answer::echo(),
+    ///     })
+    ///     .start()
+    ///     .await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn otherwise_with(mut self, rule: impl Fn(&Received) -> Answer + Send + Sync + 'static) -> Self {
+        self.script.set_otherwise(Next::Rule(Arc::new(rule)));
+        self
+    }
+
+    /// Starts the server, on this runtime.
+    ///
+    /// # Errors
+    ///
+    /// When no port can be had.
+    pub async fn start(self) -> io::Result<FakeProvider> {
+        self.refused()?.listen().await
+    }
+
+    /// Starts the server on a thread and a runtime of its own: for code without a runtime, and for servers that are to
+    /// be independent of the runtime under test.
+    ///
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// let fake = steadfast::testing::FakeProvider::openai().start_blocking()?;
+    /// assert_eq!(fake.requests(), 0);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When no port or no thread can be had.
+    pub fn start_blocking(self) -> io::Result<FakeProvider> {
+        let (sender, receiver) = mpsc::channel();
+        std::thread::Builder::new().name("fake-provider".to_owned()).spawn(move || {
+            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(sender.send(Err(error))),
+            };
+            runtime.block_on(async {
+                let started = self.start().await;
+                let shared = started.as_ref().map(|fake| Arc::clone(&fake.shared));
+                if let Ok(shared) = shared {
+                    // Where nobody takes the handle it is dropped here, and the server stops.
+                    drop(sender.send(started));
+                    shared.wait_for(|counts| !counts.listening && counts.open == 0).await;
+                } else {
+                    drop(sender.send(started));
+                }
+            });
+        })?;
+        receiver.recv().map_err(io::Error::other)?
+    }
+
+    /// Takes a port that refuses connections until [`listen`](RefusedProvider::listen) is called.
+    ///
+    /// # Errors
+    ///
+    /// When no port can be had.
+    pub fn refused(self) -> io::Result<RefusedProvider> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+        let address = socket.local_addr()?;
+        Ok(RefusedProvider { socket, address, builder: self })
+    }
+}
+
+/// A provider that is down: its port refuses connections, and nobody else can take it.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> std::io::Result<()> {
+/// use steadfast::testing::FakeProvider;
+///
+/// let down = FakeProvider::refused()?;
+/// let base_url = down.base_url();
+/// // … calls to `base_url` fail to connect …
+/// let up = down.listen().await?;
+/// assert_eq!(up.base_url(), base_url);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct RefusedProvider {
+    socket: TcpSocket,
+    address: SocketAddr,
+    builder: FakeProviderBuilder,
+}
+
+impl RefusedProvider {
+    /// The base URL to give to a client.
+    pub fn base_url(&self) -> String {
+        format!("{}{}", self.origin(), self.builder.protocol.base_path())
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Starts to answer.
+    ///
+    /// # Errors
+    ///
+    /// When the port cannot be listened on.
+    #[allow(clippy::unused_async)] // a runtime is needed, and whoever awaits has one
+    pub async fn listen(self) -> io::Result<FakeProvider> {
+        let Self { socket, address, builder: FakeProviderBuilder { protocol, script } } = self;
+        let listener = socket.listen(1024)?;
+        let base_path = protocol.base_path();
+        let shared = Arc::new(Shared::new(protocol, address.port(), script));
+        let server = tokio::spawn(accept(listener, Arc::clone(&shared))).abort_handle();
+        Ok(FakeProvider { address, base_path, shared, server })
+    }
+}

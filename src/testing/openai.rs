@@ -1,0 +1,278 @@
+//! OpenAI's chat completions.
+
+use super::answer::{Failure, Reply};
+use super::http1::Request;
+use super::protocol::{Asked, Protocol, Rendered, count_tokens, seconds};
+use crate::resilience::clock::wall_now;
+use http::Method;
+use serde_json::{Value, json};
+use std::time::{Duration, SystemTime};
+
+const PATH: &str = "/v1/chat/completions";
+
+#[derive(Debug)]
+pub(super) struct OpenAi;
+
+impl Protocol for OpenAi {
+    fn base_path(&self) -> &'static str {
+        "/v1"
+    }
+
+    fn read(&self, request: &Request, id: &str) -> Result<Asked, Rendered> {
+        read(request).map_err(|refusal| refusal.render(id))
+    }
+
+    fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
+        let (input, output) = asked.usage(reply);
+        let body = json!({
+            "id": format!("chatcmpl-{id}"),
+            "object": "chat.completion",
+            "created": wall_now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs(),
+            "model": asked.model(reply),
+            "choices": [{
+                "index": 0,
+                "message": {"role": "assistant", "content": asked.text(reply), "refusal": null, "annotations": []},
+                "logprobs": null,
+                "finish_reason": reply.finish_reason.as_deref().unwrap_or("stop"),
+            }],
+            "usage": {
+                "prompt_tokens": input,
+                "completion_tokens": output,
+                "total_tokens": input.saturating_add(output),
+                "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+                "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+            },
+            "service_tier": "default",
+            "system_fingerprint": null,
+        });
+        Rendered::json(200, &body).header("x-request-id", request_id(id))
+    }
+
+    fn failure(&self, failure: &Failure, model: Option<&str>, id: &str) -> Rendered {
+        let model = model.unwrap_or("the model");
+        let rendered = Refusal::of(failure, model).render(id);
+        match failure {
+            Failure::RateLimited(wait) => rendered
+                .header("retry-after-ms", wait.as_millis().to_string())
+                .header("retry-after", seconds(*wait))
+                .header("x-ratelimit-limit-requests", "500")
+                .header("x-ratelimit-remaining-requests", "0")
+                .header("x-ratelimit-reset-requests", go_duration(*wait)),
+            _ => rendered,
+        }
+    }
+}
+
+fn request_id(id: &str) -> String {
+    format!("req_{id}")
+}
+
+/// Checks what the provider checks first, in its order.
+fn read(request: &Request) -> Result<Asked, Refusal> {
+    let path = request.path.split('?').next().unwrap_or_default();
+    if path != PATH {
+        let message = format!("Invalid URL ({} {path})", request.method);
+        return Err(Refusal::invalid(404, message));
+    }
+    if request.method != Method::POST {
+        let hint = "(HINT: Perhaps you meant to use a different HTTP method?)";
+        let message = format!("Not allowed to {} on {PATH}. {hint}", request.method);
+        return Err(Refusal::invalid(405, message).code("method_not_supported"));
+    }
+    let Ok(Value::Object(body)) = serde_json::from_slice(&request.body) else {
+        let message = "We could not parse the JSON body of your request. The API expects a JSON payload.";
+        return Err(Refusal::invalid(400, message));
+    };
+    let Some(model) = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()) else {
+        return Err(Refusal::invalid(400, "you must provide a model parameter"));
+    };
+    let messages = match body.get("messages") {
+        None => {
+            let refusal = Refusal::invalid(400, "Missing required parameter: 'messages'.");
+            return Err(refusal.code("missing_required_parameter").param("messages"));
+        }
+        Some(Value::Array(messages)) if messages.is_empty() => {
+            let message = "Invalid 'messages': empty array. Expected an array with minimum length 1.";
+            return Err(Refusal::invalid(400, message).code("empty_array").param("messages"));
+        }
+        Some(Value::Array(messages)) => messages,
+        Some(_) => {
+            let message = "Invalid type for 'messages': expected an array of objects.";
+            return Err(Refusal::invalid(400, message).code("invalid_type").param("messages"));
+        }
+    };
+    if body.get("stream") == Some(&Value::Bool(true)) {
+        let message = "Unsupported value: 'stream' does not support true on this server.";
+        return Err(Refusal::invalid(400, message).code("unsupported_value").param("stream"));
+    }
+    let text = |message: &Value| message.get("content").map(text_of).unwrap_or_default();
+    let last = messages.iter().rev().find(|message| message.get("role").is_some_and(|role| role == "user"));
+    Ok(Asked {
+        model: model.to_owned(),
+        prompt: last.or(messages.last()).map(text).unwrap_or_default(),
+        input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum(),
+    })
+}
+
+/// The text of a message, given as a string or in parts.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
+/// An error object and the status it comes with.
+struct Refusal {
+    status: u16,
+    message: String,
+    kind: &'static str,
+    code: Option<String>,
+    param: Option<&'static str>,
+}
+
+impl Refusal {
+    fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), kind, code: None, param: None }
+    }
+
+    fn invalid(status: u16, message: impl Into<String>) -> Self {
+        Self::new(status, "invalid_request_error", message)
+    }
+
+    fn code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    fn param(mut self, param: &'static str) -> Self {
+        self.param = Some(param);
+        self
+    }
+
+    fn of(failure: &Failure, model: &str) -> Self {
+        match failure {
+            Failure::BadRequest(message) => Self::invalid(400, message),
+            Failure::InSuccess { code, message } => Self::new(200, "server_error", message).code(code),
+            Failure::Overloaded => {
+                let message = "The server is currently overloaded with other requests. Sorry about that!";
+                Self::new(503, "service_unavailable_error", message).code("server_is_overloaded")
+            }
+            Failure::QuotaExhausted => {
+                let message = "You exceeded your current quota, please check your plan and billing details.";
+                Self::new(429, "insufficient_quota", message).code("insufficient_quota")
+            }
+            Failure::RateLimited(wait) => {
+                let limit = "requests per min (RPM): Limit 500, Used 500, Requested 1";
+                let wait = go_duration(*wait);
+                let message = format!("Rate limit reached for {model} on {limit}. Please try again in {wait}.");
+                Self::new(429, "requests", message).code("rate_limit_exceeded")
+            }
+            Failure::Status(status) => Self::of_status(*status, model),
+            Failure::Unauthorized => Self::of_status(401, model),
+        }
+    }
+
+    fn of_status(status: u16, model: &str) -> Self {
+        match status {
+            401 => Self::invalid(401, "Incorrect API key provided.").code("invalid_api_key"),
+            403 => {
+                let message = "Country, region, or territory not supported";
+                Self::new(403, "request_forbidden", message).code("unsupported_country_region_territory")
+            }
+            404 => {
+                let message = format!("The model `{model}` does not exist or you do not have access to it.");
+                Self::invalid(404, message).code("model_not_found")
+            }
+            408 => Self::new(408, "server_error", "The request timed out. Please try again."),
+            409 => Self::invalid(409, "Another request for this resource is in progress."),
+            413 => Self::invalid(413, "The request body is too large."),
+            429 => {
+                let message = format!("Rate limit reached for {model} on requests per min (RPM).");
+                Self::new(429, "requests", message).code("rate_limit_exceeded")
+            }
+            500.. => Self::new(status, "server_error", "The server had an error while processing your request. Sorry!"),
+            _ => Self::invalid(status, "Your request is invalid."),
+        }
+    }
+
+    fn render(self, id: &str) -> Rendered {
+        let Self { status, message, kind, code, param } = self;
+        let body = json!({"error": {"message": message, "type": kind, "param": param, "code": code}});
+        Rendered::json(status, &body).header("x-request-id", request_id(id))
+    }
+}
+
+/// `1m30s`, `50ms`: how the provider writes a time.
+fn go_duration(duration: Duration) -> String {
+    let (minutes, seconds, millis) = (duration.as_secs() / 60, duration.as_secs() % 60, duration.subsec_millis());
+    match (minutes, seconds, millis) {
+        (0, 0, millis) => format!("{millis}ms"),
+        (0, seconds, 0) => format!("{seconds}s"),
+        (0, seconds, millis) => format!("{seconds}.{millis:03}s"),
+        (minutes, seconds, 0) => format!("{minutes}m{seconds}s"),
+        (minutes, seconds, millis) => format!("{minutes}m{seconds}.{millis:03}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::protocol::Body;
+    use bytes::Bytes;
+    use http::HeaderMap;
+
+    fn request(method: Method, path: &str, body: &str) -> Request {
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        Request { method, path: path.to_owned(), headers: HeaderMap::new(), body, keep_alive: true }
+    }
+
+    fn body_of(rendered: &Rendered) -> Value {
+        match &rendered.body {
+            Body::Whole(bytes) => serde_json::from_slice(bytes).unwrap_or_default(),
+            Body::Stream(_) => Value::Null,
+        }
+    }
+
+    #[test]
+    fn the_last_user_message_is_the_prompt() {
+        let body = r#"{"model":"m","messages":[{"role":"system","content":"Be brief."},
+            {"role":"user","content":[{"type":"text","text":"One "},{"type":"image_url"},{"type":"text","text":"two"}]},
+            {"role":"assistant","content":null}]}"#;
+        let asked = OpenAi.read(&request(Method::POST, "/v1/chat/completions?x=1", body), "1").ok();
+        let expected = Asked { model: "m".to_owned(), prompt: "One two".to_owned(), input_tokens: 14 };
+        assert_eq!(asked, Some(expected));
+    }
+
+    #[test]
+    fn a_bad_request_is_refused_as_the_provider_does() {
+        for (method, path, body, status, code) in [
+            (Method::POST, "/chat/completions", "{}", 404, Value::Null),
+            (Method::GET, PATH, "", 405, json!("method_not_supported")),
+            (Method::POST, PATH, "{", 400, Value::Null),
+            (Method::POST, PATH, "[]", 400, Value::Null),
+            (Method::POST, PATH, r#"{"messages":[]}"#, 400, Value::Null),
+            (Method::POST, PATH, r#"{"model":"m"}"#, 400, json!("missing_required_parameter")),
+            (Method::POST, PATH, r#"{"model":"m","messages":[]}"#, 400, json!("empty_array")),
+            (Method::POST, PATH, r#"{"model":"m","messages":"hi"}"#, 400, json!("invalid_type")),
+            (Method::POST, PATH, r#"{"model":"m","messages":[{}],"stream":true}"#, 400, json!("unsupported_value")),
+        ] {
+            let refused = OpenAi.read(&request(method, path, body), "1").err();
+            let error = refused.as_ref().map(|refused| body_of(refused)["error"].take()).unwrap_or_default();
+            assert_eq!(refused.map(|refused| refused.status), Some(status), "{path} {body}");
+            assert_eq!((&error["type"], &error["code"]), (&json!("invalid_request_error"), &code), "{path} {body}");
+        }
+    }
+
+    #[test]
+    fn body_and_headers_of_a_rate_limit_say_the_same() {
+        let limited = OpenAi.failure(&Failure::RateLimited(Duration::from_millis(1_050)), Some("m"), "1");
+        let header = |name| limited.headers.iter().find(|(have, _)| *have == name).map(|(_, value)| value.as_str());
+        assert_eq!(header("retry-after-ms"), Some("1050"));
+        assert_eq!(header("retry-after"), Some("2"));
+        assert_eq!(header("x-ratelimit-reset-requests"), Some("1.050s"));
+        let message = body_of(&limited)["error"]["message"].to_string();
+        assert!(message.contains("Please try again in 1.050s."), "{message}");
+    }
+}

@@ -1,0 +1,128 @@
+//! What a provider's dialect has to say here. One file a dialect implements it.
+
+use super::answer::{Failure, Reply};
+use super::delivery::Piece;
+use super::http1::Request;
+use bytes::Bytes;
+use std::fmt;
+
+/// A provider's dialect, as its servers speak it.
+pub(super) trait Protocol: fmt::Debug + Send + Sync {
+    /// The path of the base URL that its clients take.
+    fn base_path(&self) -> &'static str;
+    /// Reads a request, or refuses it as the provider does. `id` is unique to the request.
+    fn read(&self, request: &Request, id: &str) -> Result<Asked, Rendered>;
+    /// Gives a success its shape.
+    fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered;
+    /// Gives a failure its shape. `model` is the one asked for, if any.
+    fn failure(&self, failure: &Failure, model: Option<&str>, id: &str) -> Rendered;
+}
+
+/// What of a request an answer depends on.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Asked {
+    pub(super) model: String,
+    /// The last message of the user.
+    pub(super) prompt: String,
+    pub(super) input_tokens: u64,
+}
+
+impl Asked {
+    /// The text of a reply.
+    pub(super) fn text<'a>(&'a self, reply: &'a Reply) -> &'a str {
+        reply.text.as_deref().unwrap_or(&self.prompt)
+    }
+
+    /// The model that a reply reports.
+    pub(super) fn model<'a>(&'a self, reply: &'a Reply) -> &'a str {
+        reply.model.as_deref().unwrap_or(&self.model)
+    }
+
+    /// The tokens that a reply reports: input and output.
+    pub(super) fn usage(&self, reply: &Reply) -> (u64, u64) {
+        reply.usage.unwrap_or_else(|| (self.input_tokens, count_tokens(self.text(reply))))
+    }
+}
+
+/// Roughly: four characters each.
+pub(super) fn count_tokens(text: &str) -> u64 {
+    u64::try_from(text.chars().count().div_ceil(4)).unwrap_or(u64::MAX)
+}
+
+/// An answer in its final shape, but for its delivery.
+#[derive(Clone, Debug)]
+pub(super) struct Rendered {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: Body,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    /// A stream: chunked, and each piece written by itself.
+    #[allow(dead_code)] // what the streams of the dialects are made of
+    Stream(Vec<Piece>),
+    Whole(Bytes),
+}
+
+impl Rendered {
+    pub(super) fn json(status: u16, body: &serde_json::Value) -> Self {
+        let headers = vec![("content-type", "application/json".to_owned())];
+        Self { status, headers, body: Body::Whole(body.to_string().into()) }
+    }
+
+    pub(super) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+}
+
+/// No dialect: texts are the body, failures their status.
+#[derive(Debug)]
+pub(super) struct Plain;
+
+impl Protocol for Plain {
+    fn base_path(&self) -> &'static str {
+        ""
+    }
+
+    fn read(&self, request: &Request, _: &str) -> Result<Asked, Rendered> {
+        let prompt = String::from_utf8_lossy(&request.body).into_owned();
+        Ok(Asked { model: String::new(), input_tokens: count_tokens(&prompt), prompt })
+    }
+
+    fn reply(&self, reply: &Reply, asked: &Asked, _: &str) -> Rendered {
+        Self::text(200, asked.text(reply).to_owned())
+    }
+
+    fn failure(&self, failure: &Failure, _: Option<&str>, _: &str) -> Rendered {
+        let status = match failure {
+            Failure::BadRequest(_) => 400,
+            Failure::InSuccess { .. } => 200,
+            Failure::Overloaded => 503,
+            Failure::QuotaExhausted | Failure::RateLimited(_) => 429,
+            Failure::Status(status) => *status,
+            Failure::Unauthorized => 401,
+        };
+        let rendered = Self::text(status, failure.to_string());
+        match failure {
+            Failure::RateLimited(wait) => rendered.header("retry-after", seconds(*wait)),
+            _ => rendered,
+        }
+    }
+}
+
+impl Plain {
+    fn text(status: u16, text: String) -> Rendered {
+        Rendered {
+            status,
+            headers: vec![("content-type", "text/plain; charset=utf-8".to_owned())],
+            body: Body::Whole(text.into()),
+        }
+    }
+}
+
+/// Whole seconds, as `retry-after` wants them: never less than the wait.
+pub(super) fn seconds(wait: std::time::Duration) -> String {
+    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).to_string()
+}

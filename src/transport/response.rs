@@ -1,0 +1,99 @@
+//! A response whose body is still to be read, within bounds.
+
+use super::TransportError;
+use crate::provider::{Head, TransportFault};
+use bytes::{Bytes, BytesMut};
+use futures_core::Stream;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use url::Url;
+
+/// A body as it comes.
+pub type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
+
+/// The head of a response, and its body as it comes. Dropping it ends the exchange.
+pub struct Response {
+    /// The head.
+    pub(crate) head: Head,
+    body: Body,
+}
+
+enum Body {
+    #[cfg(feature = "reqwest")]
+    Reqwest(Box<reqwest::Response>),
+    Stream(BodyStream),
+}
+
+impl Response {
+    /// A response whose body is a stream of pieces.
+    pub fn new(head: Head, body: BodyStream) -> Self {
+        Self { head, body: Body::Stream(body) }
+    }
+
+    #[cfg(feature = "reqwest")]
+    pub(super) fn reqwest(head: Head, response: reqwest::Response) -> Self {
+        Self { head, body: Body::Reqwest(Box::new(response)) }
+    }
+
+    /// Where the answer came from, if the transport can have followed a redirect.
+    pub(crate) fn url(&self) -> Option<&Url> {
+        match &self.body {
+            #[cfg(feature = "reqwest")]
+            Body::Reqwest(response) => Some(response.url()),
+            Body::Stream(_) => None,
+        }
+    }
+
+    /// The next piece of the body; none at its end.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, TransportError> {
+        match &mut self.body {
+            #[cfg(feature = "reqwest")]
+            Body::Reqwest(response) => response.chunk().await.map_err(super::over_reqwest::fault),
+            Body::Stream(stream) => poll_fn(|cx| stream.as_mut().poll_next(cx)).await.transpose(),
+        }
+    }
+
+    /// The whole body, of at most `cap` bytes. Reads no further than that.
+    pub(crate) async fn read(&mut self, cap: u64) -> Result<Bytes, TransportError> {
+        let announced = self.head.header("content-length").and_then(|length| length.parse::<u64>().ok());
+        let too_large = || TransportError::new(TransportFault::TooLarge(cap), format!("the body is over {cap} bytes"));
+        if announced.is_some_and(|length| length > cap) {
+            return Err(too_large());
+        }
+        let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
+        // The usual answer comes in one piece, and is not copied.
+        let Some(second) = self.chunk().await? else {
+            return if first.len() as u64 > cap { Err(too_large()) } else { Ok(first) };
+        };
+        let mut whole = BytesMut::with_capacity((first.len() + second.len()) * 2);
+        whole.extend_from_slice(&first);
+        let mut next = Some(second);
+        while let Some(piece) = next {
+            if (whole.len() + piece.len()) as u64 > cap {
+                return Err(too_large());
+            }
+            whole.extend_from_slice(&piece);
+            next = self.chunk().await?;
+        }
+        Ok(whole.freeze())
+    }
+
+    /// As much of the body as comes within `cap` bytes into `into`, however it ends: for the body of a failure, whose status
+    /// says enough.
+    pub(crate) async fn read_some(&mut self, cap: usize, into: &mut BytesMut) {
+        while let Ok(Some(piece)) = self.chunk().await {
+            let room = cap - into.len();
+            into.extend_from_slice(&piece[..piece.len().min(room)]);
+            if into.len() == cap {
+                return;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response").field("status", &self.head.status).finish_non_exhaustive()
+    }
+}
