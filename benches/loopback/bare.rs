@@ -1,6 +1,6 @@
 //! The bare client: what a sensible engineer writes with reqwest and serde, without an SDK.
 
-use crate::subject::{KEY, MAX_TOKENS, MODEL, QUESTION, SYSTEM, Subject, TEMPERATURE};
+use crate::subject::{KEY, MAX_TOKENS, MODEL, QUESTION, SYSTEM, Streaming, Subject, TEMPERATURE};
 use reqwest::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
@@ -107,8 +107,6 @@ impl Bare {
 }
 
 impl Subject for Bare {
-    type Stream = Streamed;
-
     async fn call(&self) -> usize {
         let answer = self.ask().await.expect("the loopback server answers");
         let choice = &answer.choices[0];
@@ -116,6 +114,10 @@ impl Subject for Bare {
         assert!(answer.usage.prompt_tokens + answer.usage.completion_tokens == 138);
         choice.message.content.len()
     }
+}
+
+impl Streaming for Bare {
+    type Stream = Streamed;
 
     async fn open(&self) -> Streamed {
         let response = self.send(true).await.expect("the loopback server answers");

@@ -1,7 +1,7 @@
 //! Work, much of it at a time, and what it costs this process.
 
 use crate::server::{self, WORD};
-use crate::subject::Subject;
+use crate::subject::{Streaming, Subject};
 use counting_alloc::count;
 use std::fmt;
 use std::str::FromStr;
@@ -109,14 +109,45 @@ impl FromStr for Sample {
     }
 }
 
-/// Opens the connections where they are to be open, then measures `load`. The runtime has one thread: this one.
-pub(crate) async fn drive<S: Subject>(subject: S, load: Load) -> Sample {
+/// Calls, as `load` says.
+pub(crate) async fn call(subject: impl Subject, load: Load) -> Sample {
+    let (subject, text_len) = (Arc::new(subject), server::text_len());
+    let once = move || {
+        let subject = Arc::clone(&subject);
+        async move { assert_eq!(subject.call().await, text_len) }
+    };
+    measure(once, load).await
+}
+
+/// Streams, as `load` says.
+pub(crate) async fn stream(subject: impl Streaming, load: Load) -> Sample {
     let subject = Arc::new(subject);
-    if matches!(load.work, Work::Call | Work::Stream { .. }) {
-        run(&subject, Load { times: 4 * load.at_a_time, ..load }).await;
+    let open = move || {
+        let subject = Arc::clone(&subject);
+        async move { (subject.open().await, subject) }
+    };
+    let Work::Stream { words } = load.work else { return measure(open, load).await };
+    let read = move || {
+        let opened = open();
+        async move {
+            let (stream, subject) = opened.await;
+            assert_eq!(subject.drain(stream).await, words as usize * WORD.len());
+        }
+    };
+    measure(read, load).await
+}
+
+/// What it costs to do the work, once the connections are open where they are to be. The runtime has one thread: this one.
+async fn measure<F>(once: impl Fn() -> F + Send + Sync + 'static, load: Load) -> Sample
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let once = Arc::new(once);
+    if !matches!(load.work, Work::First | Work::Hold) {
+        run(&once, Load { times: 4 * load.at_a_time, ..load }).await;
     }
     let (counted, cpu, start) = (count(), cpu_seconds(), Instant::now());
-    let held = run(&subject, load).await;
+    let held = run(&once, load).await;
     let (wall, cpu, counted) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu, count() - counted);
     drop(held);
 
@@ -130,33 +161,28 @@ pub(crate) async fn drive<S: Subject>(subject: S, load: Load) -> Sample {
     }
 }
 
-/// Does the work, and returns what is still open after it.
-async fn run<S: Subject>(subject: &Arc<S>, Load { work, times, at_a_time }: Load) -> Vec<S::Stream> {
-    let text_len = server::text_len();
+/// Does the work as often as `load` says, and returns what it gave, so that what is to stay open does.
+async fn run<F>(once: &Arc<impl Fn() -> F + Send + Sync + 'static>, load: Load) -> Vec<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let (each, rest) = (load.times / load.at_a_time, load.times % load.at_a_time);
     let worker = |index: u32| {
-        let subject = Arc::clone(subject);
-        let share = times / at_a_time + u32::from(index < times % at_a_time);
+        let once = Arc::clone(once);
         tokio::spawn(async move {
-            let mut held = Vec::new();
-            for _ in 0..share {
-                match work {
-                    Work::First | Work::Call => assert_eq!(subject.call().await, text_len),
-                    Work::Stream { words } => {
-                        let stream = subject.open().await;
-                        assert_eq!(subject.drain(stream).await, words as usize * WORD.len());
-                    }
-                    Work::Hold => held.push(subject.open().await),
-                }
+            let mut given = Vec::new();
+            for _ in 0..each + u32::from(index < rest) {
+                given.push(once().await);
             }
-            held
+            given
         })
     };
-    let workers: Vec<_> = (0..at_a_time).map(worker).collect();
-    let mut held = Vec::new();
+    let workers: Vec<_> = (0..load.at_a_time).map(worker).collect();
+    let mut given = Vec::new();
     for worker in workers {
-        held.append(&mut worker.await.expect("every call is answered"));
+        given.append(&mut worker.await.expect("every call is answered"));
     }
-    held
+    given
 }
 
 /// The time this thread has spent on a processor, as Linux counts it.

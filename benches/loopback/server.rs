@@ -15,7 +15,7 @@ pub(crate) const WORD: &str = " overdue";
 
 /// A completion as `OpenAI` writes it, 1 KB of it.
 fn completion() -> String {
-    let head = r#"{"id":"chatcmpl-CH7Zk2vTq0dFJXbXg5uWmL9s","object":"chat.completion","created":1760000000,"model":"gpt-5-mini-2025-08-07","choices":[{"index":0,"message":{"role":"assistant","content":""#;
+    let head = r#"{"id":"chatcmpl-CH7Zk2vTq0dFJXbXg5uWmL9s","object":"chat.completion","created":1760000000,"model":"gpt-4.1-mini-2025-04-14","choices":[{"index":0,"message":{"role":"assistant","content":""#;
     let tail = r#"","refusal":null,"annotations":[]},"finish_reason":"stop"}],"usage":{"prompt_tokens":31,"completion_tokens":107,"total_tokens":138,"prompt_tokens_details":{"cached_tokens":0,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":0,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}},"service_tier":"default","system_fingerprint":null}"#;
     let room = 1024 - head.len() - tail.len();
     let text = SENTENCE.repeat(room / SENTENCE.len()) + &".".repeat(room % SENTENCE.len());
@@ -43,7 +43,7 @@ fn stream(words: u32, end: bool) -> String {
     let event = |data: &str| format!("{:x}\r\ndata: {data}\n\n\r\n", data.len() + 8);
     let chunk = |choices: &str, usage: &str| {
         event(&format!(
-            r#"{{"id":"chatcmpl-CH7Zk2vTq0dFJXbXg5uWmL9s","object":"chat.completion.chunk","created":1760000000,"model":"gpt-5-mini-2025-08-07","service_tier":"default","system_fingerprint":null,"choices":[{choices}],"usage":{usage},"obfuscation":"kB2xQm7"}}"#
+            r#"{{"id":"chatcmpl-CH7Zk2vTq0dFJXbXg5uWmL9s","object":"chat.completion.chunk","created":1760000000,"model":"gpt-4.1-mini-2025-04-14","service_tier":"default","system_fingerprint":null,"choices":[{choices}],"usage":{usage},"obfuscation":"kB2xQm7"}}"#
         ))
     };
     let choice = |delta: &str, finish: &str| format!(r#"{{"index":0,"delta":{delta},"finish_reason":{finish}}}"#);
