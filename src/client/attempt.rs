@@ -2,7 +2,7 @@
 
 use super::Inner;
 use super::call::CallOptions;
-use super::failure::{AttemptFailure, apply_statuses, line, verdict_of, what};
+use super::failure::{AttemptFailure, line, verdict_of, what};
 use super::target::ReadyTarget;
 use crate::LlmError;
 use crate::chat::Reply;
@@ -144,7 +144,9 @@ impl<'a> TargetOperation<'a> {
     ) -> AttemptFailure {
         let failure = failure.at(wall_now());
         let status = failure.status;
-        let mut seen = apply_statuses(self.target.rules().classify(&failure), status, self.retry);
+        let mut seen = self.target.rules().classify(&failure);
+        // The target's own lists stand between the provider's word and the table.
+        seen.retry = seen.advice(&self.retry.non_retryable_status, &self.retry.retry_status, true);
         if self.is_own_fault(seen.code) {
             seen.health = Health::Neutral;
         }

@@ -2,12 +2,12 @@
 
 use super::target::ReadyTarget;
 use crate::LlmError;
-use crate::provider::{Basis, Classified};
+use crate::provider::Classified;
 use crate::record::{Attempt, ErrorCode, ErrorKind, ErrorSnapshot, Issues, Next, StopReason, TargetAttempt};
 use crate::resilience::clock::wall_at;
 use crate::resilience::{
-    Advice, CircuitRefusal, Decision, Failed, Health, LimitHint, LimitReason, LimitRefusal, RefusalReason, Retry, Stop,
-    Tried, Verdict,
+    Advice, CircuitRefusal, Decision, Failed, Health, LimitHint, LimitReason, LimitRefusal, RefusalReason, Stop, Tried,
+    Verdict,
 };
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -49,21 +49,6 @@ pub(super) fn verdict_of(error: &LlmError) -> Verdict {
         throttled: false,
         label: error.code().map_or(error.kind().as_str(), ErrorCode::as_str),
         tag: error.status(),
-    }
-}
-
-/// Applies the target's own lists of statuses, which stand between the provider's word and the table.
-pub(super) fn apply_statuses(seen: Classified, status: Option<u16>, retry: &Retry) -> Classified {
-    let Some(status) = status else { return seen };
-    match seen.basis {
-        Basis::Requested | Basis::Table if retry.non_retryable_status.contains(&status) => {
-            seen.with_retry(Advice::Never)
-        }
-        Basis::Table if !seen.is_retryable() && retry.retry_status.contains(&status) => {
-            let advice = seen.retry_after.map_or(Advice::Backoff, Advice::After);
-            seen.with_retry(advice)
-        }
-        _ => seen,
     }
 }
 

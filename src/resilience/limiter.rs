@@ -15,6 +15,8 @@
 mod aimd;
 mod bucket;
 mod core;
+#[cfg(all(test, loom))]
+mod interleavings;
 mod local;
 mod pacing;
 mod permit;
@@ -22,6 +24,8 @@ mod queue;
 mod refusal;
 mod settings;
 mod shared;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod ticket;
 
 pub use aimd::Aimd;

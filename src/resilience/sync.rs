@@ -1,12 +1,12 @@
-//! Locks and atomics, so that `--cfg loom` can put the model checker's in place of the system's.
+//! Locks and atomics of the guards: the standard ones, or loom's where every interleaving is tried.
 
-#[cfg(loom)]
+#[cfg(all(test, loom))]
 pub(crate) use loom::sync::{
     Arc, Mutex, MutexGuard,
     atomic::{self, AtomicU64, Ordering},
 };
 use std::sync::PoisonError;
-#[cfg(not(loom))]
+#[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::{
     Arc, Mutex, MutexGuard,
     atomic::{self, AtomicU64, Ordering},

@@ -15,7 +15,7 @@ const EVENT_SCAN: usize = 65_536;
 const ERRORS: &[&str] = &["/error", "/response/error", "/x_groq/error", "/choices/0/error"];
 /// Where the error object has its message, when it is an object.
 const MESSAGES: &[&str] = &["/message", "/msg", "/detail"];
-/// Where a body without an error object has it. Mistral wraps the list of FastAPI in `message`, `MiniMax` has
+/// Where a body without an error object has it. Mistral wraps the list of `FastAPI` in `message`, `MiniMax` has
 /// `base_resp`, Cloudflare `errors`, AWS sometimes a capital.
 const FLAT_MESSAGES: &[&str] = &[
     "/message",
@@ -38,7 +38,7 @@ const FLAT_CODES: &[&str] = &["/code", "/base_resp/status_code", "/errors/0/code
 /// Where an error object has its type. Gemini's is `status`.
 const TYPES: &[&str] = &["/type", "/status", "/metadata/error_type"];
 /// Where a flat body has it. AWS: `__type`.
-const FLAT_TYPES: &[&str] = &["/type", "/__type", "/status"];
+const FLAT_TYPES: &[&str] = &["/type", "/__type"];
 /// Where an error object has further words for machines: Azure, Anthropic, `OpenRouter`.
 const WORDS: &[&str] = &[
     "/code",
@@ -122,7 +122,8 @@ impl Spoken {
         let error = error.unwrap_or(&nothing);
         self.message = message(error, root);
         self.code = first(error, CODES, scalar).or_else(|| first(root, FLAT_CODES, scalar));
-        self.kind = first(error, TYPES, name).or_else(|| first(root, FLAT_TYPES, name));
+        let (types, of) = if error.is_object() { (TYPES, error) } else { (FLAT_TYPES, root) };
+        self.kind = first(of, types, name);
         if !self.is_error && self.code.is_none() {
             self.code = first(root, FINISH, name);
         }
@@ -280,7 +281,7 @@ fn plain_text(failure: &Failure<'_>) -> Option<String> {
         return None;
     }
     let text = lossless(body.get(..=MESSAGE_CAP).unwrap_or(body))?;
-    let is_binary = text.chars().any(|c| c.is_control() && !c.is_whitespace() && c != '\u{1b}');
+    let is_binary = text.chars().any(|c| c.is_control() && !c.is_whitespace());
     (!is_binary).then(|| clip(text))
 }
 
@@ -457,6 +458,8 @@ mod tests {
             (r#"{"type":"error","code":"server_error","message":"m"}"#, Some("server_error"), None, None),
             (r#"{"__type":"com.amazon#ThrottlingException"}"#, None, Some("com.amazon#ThrottlingException"), None),
             (r#"{"choices":[{"finish_reason":"error","error":{"code":502}}]}"#, Some("502"), None, Some(502)),
+            (r#"{"type":"response.failed","response":{"error":{"code":"x"}}}"#, Some("x"), None, None),
+            (r#"{"status_code":429,"error":{"message":"m"}}"#, None, None, Some(429)),
             (
                 r#"{"type":"error","error":{"type":"rate_limit_error","details":{"error_code":"ramp_limit_exceeded"}}}"#,
                 Some("ramp_limit_exceeded"),

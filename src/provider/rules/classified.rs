@@ -164,10 +164,11 @@ pub(super) fn classify(dialect: &'static Dialect, failure: &Failure<'_>) -> Clas
     if !seen.is_retryable() && seen.basis == Basis::Quota {
         return seen;
     }
-    match failure.header("x-should-retry").map(str::trim) {
-        Some("false") => (seen.retry, seen.basis) = (Advice::Never, Basis::Forbidden),
-        Some("true") => (seen.retry, seen.basis) = (seen.retried(), Basis::Requested),
-        _ => {}
+    let says = |word| failure.header("x-should-retry").is_some_and(|text| text.trim().eq_ignore_ascii_case(word));
+    if says("false") {
+        (seen.retry, seen.basis) = (Advice::Never, Basis::Forbidden);
+    } else if says("true") {
+        (seen.retry, seen.basis) = (seen.retried(), Basis::Requested);
     }
     seen
 }
@@ -201,11 +202,10 @@ fn judge(dialect: &'static Dialect, evidence: &Evidence<'_>) -> Then {
             Some(AnswerFault::Error) => by_error(),
             Some(AnswerFault::Empty) => Then::Is(ErrorCode::EmptyResponse),
             Some(AnswerFault::Filtered(_)) => Then::Is(ErrorCode::ContentFiltered),
-            Some(AnswerFault::Invalid(_)) => Then::Is(ErrorCode::ResponseInvalid),
             None if evidence.spoken.is_error || status.is_none() => by_error(),
             None if status != Some(200) => Then::Is(ErrorCode::UnexpectedStatus),
             None if failure.body.trim_ascii().is_empty() => Then::Is(ErrorCode::EmptyResponse),
-            None => Then::Is(ErrorCode::ResponseInvalid),
+            Some(AnswerFault::Invalid(_)) | None => Then::Is(ErrorCode::ResponseInvalid),
         },
     }
 }
@@ -230,7 +230,7 @@ fn found(dialect: &'static Dialect, evidence: &Evidence<'_>, then: Then) -> Clas
     seen.provider_code.clone_from(&spoken.code);
     seen.provider_type.clone_from(&spoken.kind);
     seen.provider_message.clone_from(&spoken.message);
-    if seen.provider_message.is_none() {
+    if seen.provider_message.is_none() && code != ErrorCode::ContentFiltered {
         seen.arrived = arrived(evidence.failure);
     }
     seen

@@ -6,7 +6,7 @@ use super::openai::OPENAI;
 use super::rule::{Dialect, Rule, Then, When};
 use crate::record::{ErrorCode, QuotaScope};
 
-/// Mistral: flat error bodies with codes of its own (`1300`), FastAPI's list on a 422; counts of tokens by size.
+/// Mistral: flat error bodies with codes of its own (`1300`), `FastAPI`'s list on a 422; counts of tokens by size.
 pub(super) static MISTRAL: Dialect =
     Dialect { aliases: &["mistral_ai", "codestral"], limits: MISTRAL_LIMITS, ..Dialect::over("mistral", &OPENAI) };
 

@@ -116,7 +116,7 @@ const STATUS_WORDS: &[(u16, &[&str])] = &[
 const STATUS_PHRASES: &[(u16, &[&str])] =
     &[(429, &["rate limit", "rate-limit", "too many requests"]), (529, &["overloaded"])];
 
-/// Codes and types that mean: out of capacity. DeepSeek's is a finish reason.
+/// Codes and types that mean: out of capacity. `DeepSeek`'s is a finish reason.
 const OVERLOAD_WORDS: &[&str] = &[
     "overloaded",
     "overloaded_error",
@@ -173,6 +173,9 @@ const MONTH_PHRASES: &[&str] =
 /// Wordings of a daily one.
 const DAY_PHRASES: &[&str] = &["per day", "per-day", "perday", "byday", "(rpd)", "(tpd)", "daily"];
 
+/// Wordings of shorter windows.
+const SHORTER_PHRASES: &[&str] = &["per min", "per-min", "perminute", "rpm", "tpm", "per hour", "per second"];
+
 /// Codes and types of a prompt that does not fit. llama.cpp: `exceed_context_size_error`.
 const CONTEXT_WORDS: &[&str] = &[
     "context_length_exceeded",
@@ -201,7 +204,9 @@ const CONTEXT_PHRASES: &[&str] = &[
 /// Wordings of one, in two parts: something about the context ..
 const CONTEXT_NOUNS: &[&str] = &["context length", "context window", "context size", "context limit"];
 /// .. and something about too much.
-const CONTEXT_VERBS: &[&str] = &["exceed", "maximum", "longer than", "larger than", "too long", "too large", "fit"];
+const CONTEXT_VERBS: &[&str] = &["exceed", "maximum", "longer than", "larger than", "too long", "too large", " fit"];
+/// Too many tokens for a minute are no matter of the context.
+const RATE_PHRASES: &[&str] = &["per min", "rate limit"];
 
 /// Codes of a filter.
 const FILTER_WORDS: &[&str] =
@@ -222,12 +227,20 @@ const RULES: &[Rule] = &[
         Then::Is(ErrorCode::Authentication),
     ),
     // Wordings, where the status leaves it open.
-    Rule::any(&[When::Says(CONTEXT_PHRASES)], Then::Is(ErrorCode::ContextLengthExceeded)),
-    Rule::any(&[When::Says(CONTEXT_NOUNS), When::Says(CONTEXT_VERBS)], Then::Is(ErrorCode::ContextLengthExceeded)),
+    Rule::any(&[When::Says(CONTEXT_PHRASES), When::SaysNone(RATE_PHRASES)], Then::Is(ErrorCode::ContextLengthExceeded)),
+    Rule::any(
+        &[When::Says(CONTEXT_NOUNS), When::Says(CONTEXT_VERBS), When::SaysNone(RATE_PHRASES)],
+        Then::Is(ErrorCode::ContextLengthExceeded),
+    ),
     Rule::on(&[400, 402, 403, 429], &[When::Says(MONTH_PHRASES)], Then::Quota(QuotaScope::Month)),
     Rule::on(&[400, 402, 403, 429], &[When::Says(BILLING_PHRASES)], Then::Quota(QuotaScope::Billing)),
-    // A daily window that slides (Groq's, OpenAI's) comes with the wait until it admits again; without one it is a quota.
-    Rule::on(&[429], &[When::Says(DAY_PHRASES), When::NoWait], Then::Quota(QuotaScope::Day)),
+    // A daily window that slides (Groq's, OpenAI's) comes with the wait until it admits again; without one it is a quota. A
+    // message that lists shorter windows too leaves open which was hit.
+    Rule::on(
+        &[429],
+        &[When::Says(DAY_PHRASES), When::SaysNone(SHORTER_PHRASES), When::NoWait],
+        Then::Quota(QuotaScope::Day),
+    ),
     Rule::on(&[429, 500, 503], &[When::Says(&["overloaded"])], Then::Is(ErrorCode::Overloaded)),
 ];
 
@@ -306,11 +319,13 @@ mod tests {
             (400, "input length and `max_tokens` exceed context limit: 190000 + 20000", "context_length_exceeded"),
             (400, "The input token count (9) exceeds the maximum number of tokens allowed", "context_length_exceeded"),
             (400, "context_length_exceeded_behavior must be one of truncate, error", "invalid_request"),
+            (429, "Number of input tokens exceeds your limit per minute", "provider_rate_limited"),
             (400, "max_tokens is too large: 50000", "invalid_request"),
             (400, "Your credit balance is too low to access the API.", "provider_quota_exhausted"),
             (403, "Your team doesn't have any credits yet", "provider_quota_exhausted"),
             (401, "Your credit balance is too low", "authentication"),
             (429, "Too many tokens per day, please wait before trying again.", "provider_quota_exhausted"),
+            (429, "Limits are 60 requests per minute and 1000 per day", "provider_rate_limited"),
             (429, "Too many requests", "provider_rate_limited"),
             (503, "The model is overloaded.", "overloaded"),
             (400, "The field `overloaded` is unknown", "invalid_request"),

@@ -55,7 +55,8 @@ impl Dialect {
 /// One rule: where the status is one of these and all conditions hold, then this.
 #[derive(Debug)]
 pub(super) struct Rule {
-    /// Statuses that it is for; empty: any. An error object without a status of its own is subject to every rule.
+    /// Statuses that it is for; empty: any. An error object without a status of its own is subject to every rule that has
+    /// conditions.
     on: &'static [u16],
     all: &'static [When],
     then: Then,
@@ -73,7 +74,7 @@ impl Rule {
     }
 
     fn holds(&self, evidence: &Evidence<'_>) -> bool {
-        let on = self.on.is_empty() || evidence.status.is_none_or(|status| self.on.contains(&status));
+        let on = self.on.is_empty() || evidence.status.map_or(!self.all.is_empty(), |status| self.on.contains(&status));
         on && self.all.iter().all(|when| when.holds(evidence))
     }
 }
@@ -87,6 +88,8 @@ pub(super) enum When {
     WordPart(&'static [&'static str]),
     /// The message, in lower case, has one of these in it.
     Says(&'static [&'static str]),
+    /// It has none of these in it.
+    SaysNone(&'static [&'static str]),
     /// There is something at one of these JSON pointers.
     Field(&'static [&'static str]),
     /// No wait is advised in any form.
@@ -102,6 +105,7 @@ impl When {
             Self::Word(words) => words.iter().any(|word| spoken.has_word(word)),
             Self::WordPart(parts) => parts.iter().any(|part| spoken.has_word_part(part)),
             Self::Says(texts) => texts.iter().any(|text| evidence.said.contains(text)),
+            Self::SaysNone(texts) => !texts.iter().any(|text| evidence.said.contains(text)),
             Self::Field(pointers) => pointers.iter().any(|at| spoken.has_field(at)),
             Self::NoWait => evidence.wait.is_none(),
             Self::Check(check) => check(evidence),

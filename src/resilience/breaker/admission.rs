@@ -94,7 +94,7 @@ pub(super) struct Ticket {
 #[derive(Debug)]
 pub(super) struct LocalGuard {
     circuit: Arc<Circuit>,
-    ticket: Ticket,
+    pub(super) ticket: Ticket,
     settled: bool,
 }
 

@@ -170,15 +170,18 @@ impl CircuitBreaker {
     }
 
     pub(super) fn build_at(&self, random: Random, now: Instant) -> Result<Breaker, ConfigError> {
+        Ok(Breaker::local(self, self.rules(random)?, now))
+    }
+
+    pub(super) fn rules(&self, random: Random) -> Result<Rules, ConfigError> {
         self.check()?;
-        let rules = Rules {
+        Ok(Rules {
             tripping: self.tripping.clone(),
             cooldown: Cooldown { base: self.cooldown, growth: self.cooldown_backoff.clone(), random },
             probes: self.half_open_probes,
             needed: needed(self.half_open_probes, self.half_open_success_ratio),
             ramp: self.recovery_ramp,
-        };
-        Ok(Breaker::local(self, rules, now))
+        })
     }
 
     fn check(&self) -> Result<(), ConfigError> {

@@ -8,10 +8,10 @@ use super::{
     queue::{Place, Queue},
 };
 use crate::resilience::LimitHint;
-use std::time::Duration;
+use std::{mem, time::Duration};
 use tokio::time::Instant;
 
-/// Everything that one decision looks at, but the slots: those are freed without a lock.
+/// Everything that one decision looks at.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) queue: Queue,
@@ -19,6 +19,11 @@ pub(super) struct Core {
     pub(super) obstacle: Bucket,
     /// When the buckets were refilled last.
     at: Option<Instant>,
+    /// What had been given back then.
+    seen: Totals,
+    /// Slots ever taken, and how many may be out.
+    taken: u64,
+    slots: Option<u32>,
     requests: Option<TokenBucket>,
     tokens: Option<TokenBucket>,
     /// How many requests an idle limiter saves up, if not a minute's worth.
@@ -35,9 +40,10 @@ pub(super) struct Obstacle {
     pub(super) until: Option<Instant>,
 }
 
-/// What has been given back, and has succeeded, since the last decision.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Returned {
+/// All that was ever given back, and has succeeded, as counters that wrap.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Totals {
+    pub(super) slots: u64,
     pub(super) requests: i64,
     pub(super) tokens: i64,
     pub(super) successes: u32,
@@ -51,6 +57,9 @@ impl Core {
             queue: Queue::new(),
             obstacle: Bucket::Requests,
             at: None,
+            seen: Totals::default(),
+            taken: 0,
+            slots: settings.max_concurrent,
             requests: requests.map(|limit| bucket(limit.into(), settings.burst.map(u64::from))),
             tokens: settings.tokens_per_minute.map(|limit| bucket(limit, settings.token_burst)),
             burst: settings.burst,
@@ -59,11 +68,14 @@ impl Core {
         }
     }
 
-    /// Brings the buckets up to `now`. Returns the later of it and what they have seen: time does not run backwards.
-    pub(super) fn refresh(&mut self, returned: Returned, now: Instant) -> Instant {
+    /// Brings the buckets up to date. Returns the later of `now` and what they have seen (time does not run backwards),
+    /// and whether the request limit has moved.
+    #[inline]
+    pub(super) fn refresh(&mut self, totals: Totals, now: Instant) -> (Instant, bool) {
+        let seen = mem::replace(&mut self.seen, totals);
         // First what comes back, then the refill: a debt counts from when its request went out, not from when somebody
         // next looked, and so an idle limiter has paid it off.
-        self.take_back(returned);
+        self.take_back(totals.requests.wrapping_sub(seen.requests), totals.tokens.wrapping_sub(seen.tokens));
         let at = *self.at.get_or_insert(now);
         let now = now.max(at);
         let elapsed = now - at;
@@ -74,34 +86,30 @@ impl Core {
             }
         }
         // The time until now was at the old rate.
-        if returned.successes > 0 {
-            self.move_ceiling(|ceiling| ceiling.rise(returned.successes));
+        let successes = totals.successes.wrapping_sub(seen.successes);
+        if successes > 0 {
+            self.move_ceiling(|ceiling| ceiling.rise(successes));
         }
-        now
+        (now, successes > 0)
     }
 
     /// Takes one request and its tokens, all or nothing, if it is this one's turn and there is room. Needs a
     /// [`refresh`](Self::refresh) before, which gives `now`.
-    pub(super) fn admit(
-        &mut self,
-        place: Option<&Place>,
-        tokens: u32,
-        slot_free: bool,
-        now: Instant,
-    ) -> Result<(), Obstacle> {
+    pub(super) fn admit(&mut self, place: Option<&Place>, tokens: u32, now: Instant) -> Result<(), Obstacle> {
         if !self.queue.is_first(place) {
             return Err(Obstacle { bucket: self.obstacle, until: None });
         }
         let tokens = u64::from(tokens);
-        let obstacle = if slot_free {
-            self.obstacle(1, tokens, now)
-        } else {
+        let obstacle = if self.slots.is_some_and(|slots| self.in_flight() >= u64::from(slots)) {
             Some(Obstacle { bucket: Bucket::Concurrency, until: None })
+        } else {
+            self.obstacle(1, tokens, now)
         };
         if let Some(obstacle) = obstacle {
             self.obstacle = obstacle.bucket;
             return Err(obstacle);
         }
+        self.taken += 1;
         if let Some(bucket) = &mut self.requests {
             bucket.take(1);
         }
@@ -124,8 +132,8 @@ impl Core {
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
 
-    /// How things stand, given the permits that are out.
-    pub(super) fn state(&self, in_flight: u32, now: Instant) -> RateLimitState {
+    /// How things stand.
+    pub(super) fn state(&self, now: Instant) -> RateLimitState {
         let pacing = self.pacing.as_ref();
         let quiet = pacing.and_then(|pacing| pacing.quiet_until).filter(|until| *until > now).map(|_| 0);
         let left = |bucket: &Option<TokenBucket>, word: Option<u64>| {
@@ -135,7 +143,7 @@ impl Core {
         RateLimitState {
             requests_remaining: left(&self.requests, pacing.and_then(|pacing| pacing.requests.left(now))),
             tokens_remaining: left(&self.tokens, pacing.and_then(|pacing| pacing.tokens.left(now))),
-            in_flight,
+            in_flight: u32::try_from(self.in_flight()).unwrap_or(u32::MAX),
             queued: self.queue.len(),
         }
     }
@@ -191,7 +199,12 @@ impl Core {
         requests_at.max(tokens_at).map(|until| Obstacle { bucket, until: Some(until) })
     }
 
-    fn take_back(&mut self, Returned { requests, tokens, .. }: Returned) {
+    /// Permits that are out.
+    fn in_flight(&self) -> u64 {
+        self.taken - self.seen.slots
+    }
+
+    fn take_back(&mut self, requests: i64, tokens: i64) {
         if requests == 0 && tokens == 0 {
             return;
         }

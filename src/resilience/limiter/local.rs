@@ -1,13 +1,13 @@
 //! The limiter of one process: the core under a lock that is held for one decision, and atomics for giving back.
 //!
-//! **No wake-up is lost.** Slots in use and the mark *somebody waits* are one atomic word. A waiter sets the mark before
-//! it looks for room; who gives back frees its slot in the same word and reads the mark with it. Whichever of the two
-//! comes first, the other sees it: either the waiter finds the room, or the giver finds the mark, waits for the lock
+//! **No wake-up is lost.** The slots given back and the mark *somebody waits* are one atomic word. A waiter sets the mark
+//! before it looks for room; who gives back counts its slot in the same word and reads the mark with it. Whichever of the
+//! two comes first, the other sees it: either the waiter finds the room, or the giver finds the mark, waits for the lock
 //! behind the waiter, and wakes the head of the queue. What else is given back is written before the slot is.
 
 use super::{
     Bucket, LimitReason, LimitRefusal, RateLimit, RateLimitState, Settlement,
-    core::{Core, Obstacle, Returned},
+    core::{Core, Obstacle, Totals},
     queue::Place,
 };
 use crate::resilience::{
@@ -23,21 +23,20 @@ use crate::resilience::{
 use std::{fmt, sync::PoisonError, task::Waker, time::Duration};
 use tokio::time::Instant;
 
-/// The mark *somebody waits*, beside the count of slots in use.
-const WAITING: u64 = 1 << 63;
+/// The mark *somebody waits*, below the count of slots given back.
+const WAITING: u64 = 1;
+const SLOT: u64 = 2;
 
 pub(super) struct Local {
-    /// Permits that are out, and the mark [`WAITING`].
+    /// Slots ever given back, and the mark [`WAITING`]. This and the next three are totals that wrap: giving back is an
+    /// addition, and whoever takes next collects the difference to what the core has seen by a load.
     gate: AtomicU64,
-    /// Given back, until the next who takes collects it.
     requests_back: AtomicI64,
     tokens_back: AtomicI64,
     successes: AtomicU32,
     /// Whether a success means anything.
     can_rise: AtomicBool,
     core: Mutex<Core>,
-    /// Slots; `u64::MAX` where they are not limited.
-    slots: u64,
     /// The most that one request may need; `u64::MAX` where tokens are not limited.
     most_tokens: u64,
     /// Whether what is left of an estimate goes anywhere.
@@ -68,7 +67,6 @@ impl Local {
             successes: AtomicU32::new(0),
             can_rise: AtomicBool::new(core.can_rise()),
             core: Mutex::new(core),
-            slots: settings.max_concurrent.map_or(u64::MAX, u64::from),
             most_tokens: settings.most_tokens().unwrap_or(u64::MAX),
             counts_tokens: settings.tokens_per_minute.is_some() || settings.follow_provider,
             settings: settings.clone(),
@@ -152,7 +150,7 @@ impl Local {
         if unspent != 0 && self.counts_tokens {
             self.tokens_back.fetch_add(unspent, Relaxed);
         }
-        if self.gate.fetch_sub(1, AcqRel) & WAITING != 0 {
+        if self.gate.fetch_add(SLOT, AcqRel) & WAITING != 0 {
             self.wake_first();
         }
     }
@@ -197,12 +195,7 @@ impl Local {
     }
 
     pub(super) fn state(&self, now: Instant) -> RateLimitState {
-        let in_flight = u32::try_from(self.in_flight()).unwrap_or(u32::MAX);
-        self.with(now, |core, now| core.state(in_flight, now))
-    }
-
-    fn in_flight(&self) -> u64 {
-        self.gate.load(Acquire) & !WAITING
+        self.with(now, |core, now| core.state(now))
     }
 
     fn lock(&self) -> MutexGuard<'_, Core> {
@@ -212,7 +205,7 @@ impl Local {
     /// Asks or tells the core something, as of `now`.
     fn with<R>(&self, now: Instant, f: impl FnOnce(&mut Core, Instant) -> R) -> R {
         let mut core = self.lock();
-        let now = core.refresh(self.collect(), now);
+        let now = self.refresh(&mut core, now);
         let result = f(&mut core, now);
         self.can_rise.store(core.can_rise(), Relaxed);
         result
@@ -220,23 +213,24 @@ impl Local {
 
     /// All buckets and the slot in one step, or nothing.
     fn take(&self, core: &mut Core, place: Option<&Place>, tokens: u32, now: Instant) -> Result<(), Obstacle> {
-        // The slots first: what came back with one is then seen too. Only who holds the lock takes slots.
-        let slot_free = self.in_flight() < self.slots;
-        let returned = self.collect();
-        let now = core.refresh(returned, now);
-        if returned.successes > 0 {
-            self.can_rise.store(core.can_rise(), Relaxed);
-        }
-        core.admit(place, tokens, slot_free, now)?;
-        self.gate.fetch_add(1, Relaxed);
-        Ok(())
+        let now = self.refresh(core, now);
+        core.admit(place, tokens, now)
     }
 
-    fn collect(&self) -> Returned {
-        // Mostly there is nothing, and a load is cheaper than a swap.
-        let drain = |back: &AtomicI64| if back.load(Relaxed) == 0 { 0 } else { back.swap(0, Relaxed) };
-        let successes = if self.successes.load(Relaxed) == 0 { 0 } else { self.successes.swap(0, Relaxed) };
-        Returned { requests: drain(&self.requests_back), tokens: drain(&self.tokens_back), successes }
+    #[inline]
+    fn refresh(&self, core: &mut Core, now: Instant) -> Instant {
+        // The slots first: what came back with one is then seen too.
+        let totals = Totals {
+            slots: self.gate.load(Acquire) / SLOT,
+            requests: self.requests_back.load(Relaxed),
+            tokens: self.tokens_back.load(Relaxed),
+            successes: self.successes.load(Relaxed),
+        };
+        let (now, moved) = core.refresh(totals, now);
+        if moved {
+            self.can_rise.store(core.can_rise(), Relaxed);
+        }
+        now
     }
 
     /// Takes the waiter out of the queue, if it is in it, and says whom to wake.
@@ -307,7 +301,6 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
 
 impl fmt::Debug for Local {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let in_flight = self.in_flight();
-        f.debug_struct("Local").field("settings", &self.settings).field("in_flight", &in_flight).finish_non_exhaustive()
+        f.debug_struct("Local").field("settings", &self.settings).finish_non_exhaustive()
     }
 }

@@ -146,3 +146,66 @@ impl List {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    fn join(queue: &mut Queue, tokens: u32) -> Place {
+        queue.join(tokens, Waker::noop().clone())
+    }
+
+    #[test]
+    fn gives_memory_back_after_a_burst() {
+        let mut queue = Queue::new();
+        let mut places: VecDeque<_> = (0..10_000).map(|_| join(&mut queue, 1)).collect();
+        // The crowd is served, while a few always wait.
+        for _ in 0..9_990 {
+            let first = places.pop_front().map(|place| queue.leave(place));
+            assert!(first.is_some());
+        }
+        for _ in 0..20 {
+            places.push_back(join(&mut queue, 1));
+            places.pop_front().and_then(|place| queue.leave(place));
+        }
+        assert_eq!(queue.len(), 10);
+        assert!(queue.slots.capacity() <= 8 * KEPT, "{} slots for 10", queue.slots.capacity());
+    }
+
+    #[test]
+    fn the_first_is_called_once_until_it_asks_again() {
+        let mut queue = Queue::new();
+        let first = join(&mut queue, 1);
+        assert!(queue.call_first().is_some());
+        assert!(queue.call_first().is_none());
+        assert!(queue.set_waker(&first, Waker::noop().clone()).is_none());
+        assert!(queue.call_first().is_some());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn behaves_like_a_line_of_people(steps in proptest::collection::vec((any::<bool>(), any::<usize>()), 0..400)) {
+            let mut queue = Queue::new();
+            let mut line: VecDeque<(Place, u32)> = VecDeque::new();
+            for (joins, n) in steps {
+                if joins || line.is_empty() {
+                    let tokens = u32::try_from(n % 1_000).unwrap_or(0);
+                    line.push_back((join(&mut queue, tokens), tokens));
+                } else if let Some((place, _)) = line.remove(n % line.len()) {
+                    prop_assert!(queue.leave(place).is_some());
+                }
+                prop_assert_eq!((queue.len(), queue.is_empty()), (line.len(), line.is_empty()));
+                prop_assert_eq!(queue.tokens(), line.iter().map(|(_, tokens)| u64::from(*tokens)).sum::<u64>());
+                for (i, (place, _)) in line.iter().enumerate() {
+                    prop_assert_eq!(queue.is_first(Some(place)), i == 0);
+                }
+                prop_assert_eq!(queue.is_first(None), line.is_empty());
+                prop_assert!(!line.is_empty() || queue.slots.is_empty());
+            }
+        }
+    }
+}

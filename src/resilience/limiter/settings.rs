@@ -199,3 +199,94 @@ impl RateLimit {
         problems.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(settings: &RateLimit) -> Vec<String> {
+        let error = settings.build().err();
+        error.iter().flat_map(ConfigError::problems).map(|problem| problem.field.clone()).collect()
+    }
+
+    #[test]
+    fn names_every_problem() {
+        let settings = RateLimit::new()
+            .requests_per_minute(0)
+            .tokens_per_minute(0)
+            .max_concurrent(0)
+            .burst(0)
+            .token_burst(0)
+            .max_queue_time(Duration::ZERO)
+            .estimate_fraction(f64::NAN)
+            .aimd(Aimd::new(f64::INFINITY, 1.0, 0, 0).proactive_floor(-0.1));
+        let fields = [
+            "requests_per_minute",
+            "tokens_per_minute",
+            "max_concurrent",
+            "burst",
+            "token_burst",
+            "max_queue_time",
+            "estimate_fraction",
+            "aimd.increase_by",
+            "aimd.decrease_factor",
+            "aimd.min",
+            "aimd.proactive_floor",
+        ];
+        assert_eq!(problems(&settings), fields);
+    }
+
+    #[test]
+    fn refuses_what_has_no_meaning() {
+        let limited = RateLimit::new().requests_per_minute(60).tokens_per_minute(600);
+        let aimd = |min, max| Aimd::new(1.0, 0.5, min, max);
+        for (settings, field) in [
+            (RateLimit::new().burst(1), "burst"),
+            (RateLimit::new().token_burst(1), "token_burst"),
+            (limited.clone().burst(61), "burst"),
+            (limited.clone().token_burst(601), "token_burst"),
+            (limited.clone().estimate_fraction(0.0), "estimate_fraction"),
+            (limited.clone().estimate_fraction(1.01), "estimate_fraction"),
+            (limited.clone().estimate_fraction(-1.0), "estimate_fraction"),
+            (RateLimit::new().aimd(aimd(1, 10)), "requests_per_minute"),
+            (limited.clone().aimd(aimd(70, 69)), "aimd.max"),
+            (limited.clone().aimd(aimd(1, 59)), "requests_per_minute"),
+            (limited.clone().aimd(aimd(61, 80)), "requests_per_minute"),
+            (limited.clone().aimd(Aimd::new(0.0, 0.5, 1, 60)), "aimd.increase_by"),
+            (limited.clone().aimd(Aimd::new(1.0, 0.0, 1, 60)), "aimd.decrease_factor"),
+            (limited.clone().aimd(Aimd::new(1.0, f64::NAN, 1, 60)), "aimd.decrease_factor"),
+            (limited.clone().aimd(aimd(1, 60).proactive_floor(1.0)), "aimd.proactive_floor"),
+        ] {
+            assert_eq!(problems(&settings), [field], "{settings:?}");
+        }
+        for settings in [
+            RateLimit::new(),
+            RateLimit::new().max_queue_len(0).max_queue_time(None),
+            limited.clone().burst(60).token_burst(600),
+            limited.burst(1).aimd(aimd(1, 1_000)),
+        ] {
+            assert_eq!(problems(&settings), [""; 0], "{settings:?}");
+        }
+    }
+
+    #[test]
+    fn reads_files_and_rejects_the_unknown() -> Result<(), serde_json::Error> {
+        let text = r#"{
+            "requests_per_minute": 500, "max_queue_time": "1m 30s", "follow_provider": true,
+            "aimd": { "increase_by": 1, "decrease_factor": 0.5, "min": 10, "max": 600, "proactive_floor": 0.1 }
+        }"#;
+        let expected = RateLimit::new()
+            .requests_per_minute(500)
+            .max_queue_time(Duration::from_secs(90))
+            .follow_provider(true)
+            .aimd(Aimd::new(1.0, 0.5, 10, 600).proactive_floor(0.1));
+        assert_eq!(serde_json::from_str::<RateLimit>(text)?, expected);
+        assert_eq!(serde_json::from_str::<RateLimit>("{}")?, RateLimit::new());
+        let endless = serde_json::from_str::<RateLimit>(r#"{ "max_queue_time": null }"#)?;
+        assert_eq!(endless, RateLimit::new().max_queue_time(None));
+        for wrong in [r#"{ "rpm": 1 }"#, r#"{ "max_queue_time": 5 }"#, r#"{ "burst": -1 }"#, r#"{ "aimd": {} }"#] {
+            assert!(serde_json::from_str::<RateLimit>(wrong).is_err(), "{wrong}");
+        }
+        Ok(())
+    }
+}
