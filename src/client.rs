@@ -5,10 +5,12 @@ mod builder;
 mod call;
 mod chain;
 mod check;
+mod credentials;
 mod estimate;
 mod failure;
 mod fallback;
 mod handle;
+mod scope;
 mod snapshot;
 mod target;
 
@@ -21,6 +23,7 @@ pub use target::{Target, TargetKey, TargetRef};
 
 use crate::LlmError;
 use crate::chat::Reply;
+use crate::observe::{Events, Observers};
 use crate::resilience::Random;
 use crate::transport::Sender;
 use fallback::FallbackPolicy;
@@ -59,6 +62,7 @@ pub(crate) struct Inner {
     pub(crate) capture: Capture,
     pub(crate) max_response_bytes: u64,
     pub(crate) random: Random,
+    pub(crate) observers: Arc<Observers>,
 }
 
 impl Client {
@@ -77,6 +81,11 @@ impl Client {
     /// `fallback_exhausted` where more were.
     pub async fn call(&self, call: impl Into<Call> + Send) -> Result<Reply, LlmError> {
         chain::run(&self.0, call.into()).await
+    }
+
+    /// Subscribes to what happens from now on; see [`observe`](crate::observe).
+    pub fn events(&self) -> Events {
+        self.0.observers.subscribe()
     }
 
     /// The first target.

@@ -3,6 +3,7 @@
 pub mod chat;
 mod client;
 mod error;
+pub mod observe;
 pub mod provider;
 pub mod record;
 pub mod resilience;

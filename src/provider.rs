@@ -13,7 +13,7 @@ mod rules;
 
 pub(crate) use self::http::request_id;
 pub use self::http::{Head, HttpRequest};
-pub use auth::Auth;
+pub use auth::{Auth, AuthHeader, AuthQuery, Authorize, Authorized, Credential, CredentialSource, SourceAuth};
 pub use compatible::OpenAiCompatible;
 pub use failure::{AnswerFault, Failure, TransportFault};
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};

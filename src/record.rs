@@ -6,10 +6,10 @@ mod config;
 pub(crate) mod humane;
 mod issues;
 mod kind;
-mod millis;
+pub(crate) mod millis;
 mod request;
 mod snapshot;
-mod timestamp;
+pub(crate) mod timestamp;
 mod wire;
 
 pub use attempt::{Attempt, Next, StopReason, TargetAttempt};

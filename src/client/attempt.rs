@@ -2,11 +2,14 @@
 
 use super::Inner;
 use super::call::CallOptions;
+use super::credentials::Applied;
 use super::failure::{AttemptFailure, line, verdict_of, what};
+use super::scope::{Scope, reason};
 use super::target::ReadyTarget;
 use crate::LlmError;
 use crate::chat::Reply;
 use crate::error::Redactor;
+use crate::observe::EventKind;
 use crate::provider::{Auth, Failure, Head, HttpRequest, TransportFault, request_id};
 use crate::record::{ErrorCode, ErrorKind};
 use crate::resilience::clock::{wall_at, wall_now};
@@ -26,6 +29,7 @@ const FAILURE_BODY_TIME: Duration = Duration::from_secs(5);
 /// The attempts of one call on one target.
 pub(super) struct TargetOperation<'a> {
     client: &'a Inner,
+    scope: &'a Scope<'a>,
     target: &'a ReadyTarget,
     options: &'a CallOptions,
     retry: &'a Retry,
@@ -35,6 +39,10 @@ pub(super) struct TargetOperation<'a> {
     /// When the running attempt was sent.
     sent_at: Option<tokio::time::Instant>,
     attempts: u32,
+    /// The credentials of the running attempt.
+    applied: Applied,
+    /// Whether a kept token was rejected already.
+    token_rejected: bool,
 }
 
 /// A successful attempt.
@@ -46,6 +54,7 @@ pub(super) struct Answered {
 impl<'a> TargetOperation<'a> {
     pub(super) fn new(
         client: &'a Inner,
+        scope: &'a Scope<'a>,
         target: &'a ReadyTarget,
         options: &'a CallOptions,
         retry: &'a Retry,
@@ -58,7 +67,19 @@ impl<'a> TargetOperation<'a> {
         if let Some(id) = options.request_id.as_deref().and_then(|id| http::HeaderValue::from_str(id).ok()) {
             request.headers.insert("x-client-request-id", id);
         }
-        Self { client, target, options, retry, model, request, sent_at: None, attempts: 0 }
+        Self {
+            client,
+            scope,
+            target,
+            options,
+            retry,
+            model,
+            request,
+            sent_at: None,
+            attempts: 0,
+            applied: Applied::default(),
+            token_rejected: false,
+        }
     }
 
     /// How many attempts were made.
@@ -69,11 +90,11 @@ impl<'a> TargetOperation<'a> {
     async fn send(&mut self, cx: AttemptContext<'_>) -> Result<Answered, AttemptFailure> {
         self.attempts += 1;
         let mut request = self.request.clone();
-        if let Auth::Header(header) = self.target.provider.auth()
-            && !self.options.headers.contains_key(header.name())
-        {
-            request.headers.insert(header.name().clone(), header.value().clone());
-        }
+        let auth = self.target.provider.auth();
+        self.applied = match self.target.credentials.apply(auth, &self.options.headers, &mut request).await {
+            Ok(applied) => applied,
+            Err(error) => return Err(Self::unauthorized(error)),
+        };
         self.sent_at = Some(tokio::time::Instant::now());
         cx.progress.sent();
         let mut response = match self.client.sender.send(request).await {
@@ -86,12 +107,25 @@ impl<'a> TargetOperation<'a> {
             }
         };
         cx.progress.head();
+        self.tell_redirect(&response);
         if response.head.status != StatusCode::OK {
             let body = failure_body(&mut response).await;
-            return Err(self.refused(&response, &body));
+            let failed = self.refused(&response, &body);
+            return Err(self.fresh_token(failed));
         }
         let body = response.read(self.client.max_response_bytes).await.map_err(|error| self.broken(error))?;
         self.read(&response.head, &body)
+    }
+
+    /// Your own HTTP client may have followed a redirect, and taken a key along.
+    fn tell_redirect(&self, response: &Response) {
+        if self.scope.is_observed()
+            && let Some(url) = response.url()
+            && url.origin() != self.request.url.origin()
+        {
+            let to = url.origin().ascii_serialization();
+            self.scope.tell(Some((self.target, self.model)), || EventKind::Redirected { to });
+        }
     }
 
     fn read(&self, head: &Head, body: &Bytes) -> Result<Answered, AttemptFailure> {
@@ -125,6 +159,25 @@ impl<'a> TargetOperation<'a> {
             _ = write!(failed.what, ": redirects to {to}, which is not followed; is the base URL right?");
             let message = line(None, &failed.what, None, failed.error.provider_message());
             failed = failed.change(|record| record.message = message);
+        }
+        failed
+    }
+
+    /// There are no credentials: nothing was sent.
+    fn unauthorized(error: LlmError) -> AttemptFailure {
+        let verdict = verdict_of(&error);
+        let what = format!("no credentials: {error}");
+        AttemptFailure { error, verdict, what, spent: None, limits: None }
+    }
+
+    /// A 401 to a token that was kept says that it is old: another is fetched, and the attempt is worth repeating, once.
+    fn fresh_token(&mut self, mut failed: AttemptFailure) -> AttemptFailure {
+        if let (Some(token), Some(ErrorCode::Authentication)) = (self.applied.kept_token, failed.error.code()) {
+            self.target.credentials.reject(token);
+            if !std::mem::replace(&mut self.token_rejected, true) {
+                failed.verdict.retry = Advice::After(Duration::ZERO);
+                failed = failed.change(|record| record.retryable = true);
+            }
         }
         failed
     }
@@ -183,10 +236,14 @@ impl<'a> TargetOperation<'a> {
     fn is_own_fault(&self, code: Option<ErrorCode>) -> bool {
         match code {
             Some(ErrorCode::NotFound) => self.model != self.target.model,
-            Some(ErrorCode::Authentication | ErrorCode::Authorization) => match self.target.provider.auth() {
-                Auth::Header(header) => self.options.headers.contains_key(header.name()),
-                Auth::None => self.options.headers.contains_key(http::header::AUTHORIZATION),
-            },
+            Some(ErrorCode::Authentication | ErrorCode::Authorization) => {
+                let header = match self.target.provider.auth() {
+                    Auth::Header(header) => header.name(),
+                    Auth::Source(source) => source.name(),
+                    Auth::None | Auth::Query(_) | Auth::Custom(_) => &http::header::AUTHORIZATION,
+                };
+                self.options.headers.contains_key(header)
+            }
             _ => false,
         }
     }
@@ -198,8 +255,13 @@ impl<'a> TargetOperation<'a> {
 
     fn redactor(&self) -> Redactor {
         let mut redactor = Redactor::default();
-        if let Auth::Header(header) = self.target.provider.auth() {
-            redactor.secret(header.secret());
+        match self.target.provider.auth() {
+            Auth::Header(header) => redactor.secret(header.secret()),
+            Auth::Query(query) => redactor.secret(query.secret()),
+            Auth::None | Auth::Source(_) | Auth::Custom(_) => {}
+        }
+        for secret in &self.applied.secrets {
+            redactor.secret(secret);
         }
         redactor.header_secrets(&self.request.headers);
         redactor.url_secrets(&self.request.url);
@@ -274,5 +336,22 @@ impl Operation for TargetOperation<'_> {
         failure.limits.as_deref().copied()
     }
 
-    fn observe(&self, _signal: Signal<'_, AttemptFailure>) {}
+    fn observe(&self, signal: Signal<'_, AttemptFailure>) {
+        self.scope.tell(Some((self.target, self.model)), || match signal {
+            Signal::AttemptStarted { index } => EventKind::AttemptStarted { attempt: index },
+            Signal::AttemptFailed { index, error } => {
+                EventKind::AttemptFailed { attempt: index, error: error.error.clone() }
+            }
+            Signal::RetryScheduled { retry, max_retries, delay, advised, error } => EventKind::RetryScheduled {
+                attempt: retry,
+                max_retries,
+                delay,
+                advised,
+                reason: reason(&error.error),
+                error: error.error.clone(),
+            },
+            Signal::RateLimited { waited, bucket } => EventKind::RateLimited { waited, bucket },
+            Signal::BudgetExhausted { error } => EventKind::BudgetExhausted { error: error.error.clone() },
+        });
+    }
 }

@@ -6,6 +6,7 @@ use super::target::Target;
 use super::{Client, Inner};
 use crate::LlmError;
 use crate::chat::Sampling;
+use crate::observe::{Event, Observers};
 use crate::record::{ConfigError, Problems};
 use crate::resilience::{Random, Retry};
 use crate::transport::{Sender, Transport};
@@ -39,6 +40,7 @@ pub struct ClientBuilder {
     max_response_bytes: u64,
     seed: Option<u64>,
     transport: Option<Sender>,
+    observers: Observers,
 }
 
 impl ClientBuilder {
@@ -55,6 +57,7 @@ impl ClientBuilder {
             max_response_bytes: 256 << 20,
             seed: None,
             transport: None,
+            observers: Observers::default(),
         }
     }
 
@@ -145,6 +148,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Calls `observer` with everything that happens; see [`observe`](crate::observe). It runs on the call's own task: what is slow
+    /// in it belongs behind a channel, or use [`Client::events`].
+    pub fn on_event(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.observers.add(Arc::new(observer));
+        self
+    }
+
     /// Sets the largest body that is read, in bytes.
     pub fn max_response_bytes(mut self, bytes: u64) -> Self {
         self.max_response_bytes = bytes;
@@ -199,10 +209,15 @@ impl ClientBuilder {
         }
         let random = self.seed.map_or_else(Random::from_entropy, Random::seeded);
 
+        let observers = Arc::new(self.observers);
+
         let mut targets = Vec::with_capacity(self.targets.len());
         for (place, (name, target)) in names(&mut problems, &self.targets).into_iter().zip(self.targets).enumerate() {
             let ready = target.ready(name, soft, &random).map_err(|e| e.within(&format!("targets[{place}]")));
-            targets.extend(problems.take(ready));
+            if let Some(mut ready) = problems.take(ready) {
+                ready.watch_circuit(&observers);
+                targets.push(ready);
+            }
         }
         let sender = match self.transport {
             Some(sender) => Some(sender),
@@ -221,6 +236,7 @@ impl ClientBuilder {
             capture: self.capture,
             max_response_bytes: self.max_response_bytes,
             random,
+            observers,
         })))
     }
 }

@@ -4,10 +4,12 @@ use super::attempt::TargetOperation;
 use super::call::{Call, CallOptions};
 use super::failure::{Human, TargetFailure, aborted, line, target_attempt, target_failure};
 use super::fallback::{FallbackContext, FallbackDecision};
+use super::scope::Scope;
 use super::target::ReadyTarget;
 use super::{Inner, check, estimate};
 use crate::LlmError;
 use crate::chat::{AnsweredBy, Reply, Request};
+use crate::observe::EventKind;
 use crate::provider::EncodeContext;
 use crate::record::{Attempt, ErrorCode, ErrorKind, TargetAttempt};
 use crate::resilience::clock::later;
@@ -19,41 +21,70 @@ use tokio::time::Instant;
 
 pub(super) async fn run(client: &Inner, call: Call) -> Result<Reply, LlmError> {
     let started = Instant::now();
-    check::check(client, &call)?;
-    let Call { mut request, options } = call;
+    let Call { request, options } = call;
+    let scope = Scope::begin(&client.observers, &client.random, options.request_id.as_deref(), started);
+    let answer = match check::check(client, &request, &options) {
+        Ok(()) => ask_in_order(client, request, &options, started, &scope).await,
+        Err(error) => Err(error),
+    };
+    match &answer {
+        Ok(reply) => {
+            let place = reply.target().index;
+            let target = &client.targets[place];
+            scope.finish(Some((target, model_of(place, target, &options))), None);
+        }
+        Err(error) => scope.finish(None, Some(error)),
+    }
+    answer
+}
+
+/// The model that a call asks of a target.
+fn model_of<'a>(place: usize, target: &'a ReadyTarget, options: &'a CallOptions) -> &'a str {
+    let own = options.models.iter().rev().find(|(which, _)| which.means(place, &target.name));
+    own.map_or(&*target.model, |(_, model)| model)
+}
+
+async fn ask_in_order(
+    client: &Inner,
+    mut request: Request,
+    options: &CallOptions,
+    started: Instant,
+    scope: &Scope<'_>,
+) -> Result<Reply, LlmError> {
     let deadline = options.deadline.unwrap_or(client.deadline).map(|deadline| later(started, deadline));
     let cancel = Cancel::either(options.cancel.as_ref(), client.cancel.as_ref());
     let own_sampling = std::mem::take(&mut request.sampling);
-    let mut walk = Walk { client, started, deadline, failures: Vec::new(), history: Vec::new() };
+    let mut walk = Walk { client, scope, started, deadline, failures: Vec::new(), history: Vec::new() };
 
     for (place, target) in client.targets.iter().enumerate() {
-        if let Some(error) = walk.out_of_time(cancel) {
+        if let Some(error) = walk.out_of_time(cancel, target.retry.min_attempt_time) {
             return Err(walk.ended(error));
         }
-        let model = options.models.iter().rev().find(|(which, _)| which.means(place, &target.name));
-        let model = model.map_or(&*target.model, |(_, model)| model);
+        let model = model_of(place, target, options);
+        walk.tell_fallback(place, target, model);
         request.sampling = own_sampling.clone().or(&target.sampling);
         for setting in &options.without {
             request.sampling.unset(*setting);
         }
-        let retry = effective_retry(target, &options);
-        let failure = match walk
-            .ask(place, target, Asked { model, request: &request, options: &options, retry: &retry, cancel })
-            .await
-        {
-            Ok((mut reply, attempts)) => {
-                let by = AnsweredBy {
-                    index: place,
-                    name: target.name.clone(),
-                    provider: target.provider_name.clone(),
-                    attempts,
-                    elapsed: started.elapsed(),
-                };
-                reply.answered(by, walk.history);
-                return Ok(reply);
-            }
-            Err(failure) => failure,
-        };
+        let retry = effective_retry(target, options);
+        let failure =
+            match walk.ask(place, target, Asked { model, request: &request, options, retry: &retry, cancel }).await {
+                Ok((mut reply, attempts)) => {
+                    let by = AnsweredBy {
+                        index: place,
+                        name: target.name.clone(),
+                        provider: target.provider_name.clone(),
+                        attempts,
+                        elapsed: started.elapsed(),
+                    };
+                    reply.answered(by, walk.history);
+                    if let Some(usage) = reply.usage() {
+                        scope.tell(Some((target, model)), || EventKind::Usage { usage: *usage });
+                    }
+                    return Ok(reply);
+                }
+                Err(failure) => failure,
+            };
         let may_repeat = retry.idempotent || !failure.sent;
         if walk.failed(place, target, model, failure) == FallbackDecision::Stop || !may_repeat {
             break;
@@ -75,6 +106,7 @@ struct Asked<'a> {
 /// A chain on its way: what has failed so far.
 struct Walk<'a> {
     client: &'a Inner,
+    scope: &'a Scope<'a>,
     started: Instant,
     deadline: Option<Instant>,
     failures: Vec<Failure>,
@@ -90,18 +122,30 @@ struct Failure {
 
 impl Walk<'_> {
     /// Why no further target may be asked.
-    fn out_of_time(&self, cancel: Cancel<'_>) -> Option<LlmError> {
+    fn out_of_time(&self, cancel: Cancel<'_>, min_attempt_time: Duration) -> Option<LlmError> {
         if cancel.is_cancelled() {
             return Some(aborted());
         }
         let deadline = self.deadline?;
         let remaining = deadline.saturating_duration_since(Instant::now());
         // The first attempt is made with whatever time the caller gave.
-        let least = if self.failures.is_empty() { Duration::ZERO } else { Retry::default().min_attempt_time };
+        let least = if self.failures.is_empty() { Duration::ZERO } else { min_attempt_time };
         (remaining <= least).then(|| {
             let message = line(None, "deadline exceeded", None, None);
             LlmError::of(ErrorCode::DeadlineExceeded, message)
         })
+    }
+
+    /// Tells that a target is asked because another has failed.
+    fn tell_fallback(&self, place: usize, target: &ReadyTarget, model: &str) {
+        let Some(failed) = self.failures.last() else { return };
+        let from = &self.client.targets[place - 1].name;
+        self.scope.tell(Some((target, model)), || EventKind::Fallback {
+            from: from.clone(),
+            to: target.name.clone(),
+            error: failed.error.clone(),
+            elapsed: self.started.elapsed(),
+        });
     }
 
     /// Asks one target. The number of attempts comes with the reply.
@@ -112,7 +156,7 @@ impl Walk<'_> {
         let cost = estimate::estimate(target, request, options.estimated_tokens);
         self.check_queue(place, target, cost, end)?;
         let run = Run { retry: Some(retry), timeout: options.timeout, end, cancel, cost, key: model };
-        let mut op = TargetOperation::new(self.client, target, asked.options, retry, model, encoded);
+        let mut op = TargetOperation::new(self.client, self.scope, target, options, retry, model, encoded);
         match execute(&target.guards, retry, target.timeout, &self.client.random, run, &mut op).await {
             Ok((answered, lease)) => {
                 let usage = answered.reply.usage();
@@ -184,8 +228,9 @@ impl Walk<'_> {
         let elapsed = self.started.elapsed();
         error.change_record(|record| {
             if !targets.is_empty() {
-                let so_far = format!("{}, {} target(s) tried over {}", record.message, targets.len(), Human(elapsed));
-                record.message = so_far;
+                let tried =
+                    if targets.len() == 1 { "1 target".to_owned() } else { format!("{} targets", targets.len()) };
+                record.message = format!("{}, {tried} tried over {}", record.message, Human(elapsed));
             }
             record.targets = targets;
         })

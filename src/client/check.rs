@@ -1,15 +1,14 @@
 //! What cannot be right anywhere is found before the first target is tried.
 
 use super::Inner;
-use super::call::{Call, extra_is_object};
+use super::call::{CallOptions, extra_is_object};
 use super::target::TargetRef;
 use crate::LlmError;
-use crate::chat::Turn;
+use crate::chat::{Request, Turn};
 use crate::record::{ErrorCode, Issues};
 use std::time::Duration;
 
-pub(super) fn check(client: &Inner, call: &Call) -> Result<(), LlmError> {
-    let (request, options) = (&call.request, &call.options);
+pub(super) fn check(client: &Inner, request: &Request, options: &CallOptions) -> Result<(), LlmError> {
     let invalid = |message: String| Err(LlmError::of(ErrorCode::InvalidCall, message));
     if request.history.is_empty() && request.user.as_ref().is_none_or(crate::chat::Content::is_blank) {
         return invalid("the call is empty: give it words of the user, or a history that ends with them".into());
@@ -17,7 +16,7 @@ pub(super) fn check(client: &Inner, call: &Call) -> Result<(), LlmError> {
     if request.user.as_ref().is_some_and(crate::chat::Content::is_blank) {
         return invalid("user: the words of the user are empty; leave them out to continue from the history".into());
     }
-    check_history(call)?;
+    check_history(request)?;
     if request.sampling.max_tokens == Some(0) {
         return invalid("max_tokens is 0; it takes 1 or more, or nothing".into());
     }
@@ -61,8 +60,7 @@ pub(super) fn check(client: &Inner, call: &Call) -> Result<(), LlmError> {
     Ok(())
 }
 
-fn check_history(call: &Call) -> Result<(), LlmError> {
-    let request = &call.request;
+fn check_history(request: &Request) -> Result<(), LlmError> {
     let at = |turn: usize, message: &str| {
         let message = format!("history[{turn}]: {message}");
         Err(LlmError::of(ErrorCode::InvalidHistory, message).with_issues(Issues::Turn { turn }))

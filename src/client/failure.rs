@@ -132,21 +132,29 @@ pub(super) fn target_failure(target: &ReadyTarget, failed: Failed<AttemptFailure
     let last = tried.last().map(|tried| (tried.error.clone(), tried.next));
     let count = tried.len();
     let attempts: Vec<Attempt> = tried.into_iter().map(record).collect();
+    // Whether the error is the last attempt's own: then a single attempt need not be listed beside it.
+    let mut own = false;
     let (error, what) = match (stop, last) {
         (Stop::Circuit(refusal), _) => circuit_open(&refusal),
         (Stop::Limit(refusal), _) => limit_refused(&refusal),
         (Stop::Budget, Some((last, _))) => budget_exhausted(&last),
-        (Stop::Cancelled, last) => cancelled(last.map(|(last, _)| last)),
-        // The time ran out between two attempts, or before the first.
+        // The time ran out, or the caller cancelled, between two attempts or before the first.
         (Stop::Deadline, None | Some((_, Decision::Retry { .. }))) => time_is_up(share),
-        (_, Some((last, _))) => (last.error, last.what),
+        (Stop::Cancelled, None | Some((_, Decision::Retry { .. }))) => (aborted(), ABORTED.to_owned()),
+        (Stop::Cancelled, Some((last, _))) if last.error.kind() != ErrorKind::Aborted => {
+            (aborted(), ABORTED.to_owned())
+        }
+        (_, Some((last, _))) => {
+            own = true;
+            (last.error, last.what)
+        }
         (_, None) => {
             let what = stop.to_string();
             (LlmError::new(ErrorKind::Unknown, what.clone()), what)
         }
     };
     let request = attempts.iter().rev().find_map(|attempt| attempt.request.clone());
-    let nested = if count > 1 || stop == Stop::Budget { attempts.clone() } else { Vec::new() };
+    let nested = if own && count == 1 { Vec::new() } else { attempts.clone() };
     let error = error.change_record(|record| {
         record.message = line(Some(&target.name), &what, Some((count, time)), record.provider_message.as_deref());
         record.request = request;
@@ -235,16 +243,11 @@ fn budget_exhausted(last: &AttemptFailure) -> (LlmError, String) {
     (error.with_source(cause), what)
 }
 
-fn cancelled(last: Option<AttemptFailure>) -> (LlmError, String) {
-    match last {
-        Some(last) if last.error.kind() == ErrorKind::Aborted => (last.error, last.what),
-        _ => (aborted(), "cancelled".to_owned()),
-    }
-}
+const ABORTED: &str = "cancelled by the caller";
 
 /// The caller cancelled.
 pub(super) fn aborted() -> LlmError {
-    LlmError::new(ErrorKind::Aborted, "cancelled by the caller")
+    LlmError::new(ErrorKind::Aborted, ABORTED)
 }
 
 /// The deadline passed; or, for a target that had to leave time to others, its share of it.

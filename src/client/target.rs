@@ -1,11 +1,15 @@
 //! One guarded model: a provider, a model, and everything that protects calls to it.
 
+use super::credentials::Credentials;
 use super::fallback::SoftSettings;
 use crate::chat::{Request, Sampling};
+use crate::observe::{Event, EventKind, Observers};
 use crate::provider::{Provider, RulePack};
 use crate::record::{ConfigError, Problems};
+use crate::resilience::clock::wall_now;
 use crate::resilience::{
-    Breaker, Budget, CircuitBreaker, Guard, Guards, Limiter, Random, RateLimit, Retry, RetryBudget,
+    Breaker, Budget, ChangeSubscription, CircuitBreaker, CircuitChange, Guard, Guards, Limiter, Random, RateLimit,
+    Retry, RetryBudget,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -167,6 +171,8 @@ impl Target {
             guards: Arc::new(guards),
             rules: self.rules,
             estimate: self.estimate,
+            credentials: Credentials::default(),
+            circuit_watch: None,
         })
     }
 }
@@ -198,9 +204,35 @@ pub(crate) struct ReadyTarget {
     pub(crate) guards: Arc<Guards>,
     rules: Option<RulePack>,
     pub(crate) estimate: Option<Estimate>,
+    pub(crate) credentials: Credentials,
+    circuit_watch: Option<ChangeSubscription>,
 }
 
 impl ReadyTarget {
+    /// Tells the observers when the circuit changes, for as long as the target lives.
+    pub(super) fn watch_circuit(&mut self, observers: &Arc<Observers>) {
+        let Some(breaker) = &self.guards.breaker else { return };
+        let observers = observers.clone();
+        let (target, provider) = (self.name.clone(), self.provider_name.clone());
+        self.circuit_watch = Some(breaker.observe(Arc::new(move |change: &CircuitChange| {
+            if observers.any() {
+                observers.tell(Event {
+                    at: wall_now(),
+                    request_id: None,
+                    target: Some(target.clone()),
+                    provider: Some(provider.clone()),
+                    model: change.key.clone(),
+                    kind: EventKind::CircuitChanged {
+                        from: change.from,
+                        to: change.to,
+                        failures: change.failures,
+                        last_code: change.last_label,
+                    },
+                });
+            }
+        })));
+    }
+
     /// What this target's errors mean.
     pub(crate) fn rules(&self) -> &RulePack {
         self.rules.as_ref().unwrap_or_else(|| self.provider.rules())

@@ -14,7 +14,8 @@
 //! *generation*; an outcome that was admitted in an earlier one is stale and decides nothing.
 //!
 //! A circuit's state machine (`core`) is pure: every question carries the time. Around it (`circuit`) is one lock, and one
-//! atomic word that says "closed, and nothing to count", so that a healthy call takes no lock and writes nothing.
+//! atomic word that says "closed, and nothing to count", so that a healthy call takes no lock and writes nothing. With a
+//! rolling window it writes one number (`successes`).
 
 mod admission;
 mod changes;
@@ -25,6 +26,7 @@ mod keyed;
 mod refusal;
 mod settings;
 mod shared;
+mod successes;
 mod tripping;
 
 pub use admission::{Admission, FailureEvidence, Outcome};
@@ -48,7 +50,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Whether calls go through.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CircuitState {
     /// Calls go through. While a recovery ramp runs, only a growing share of them.
     Closed,
@@ -124,6 +127,17 @@ impl Breaker {
 
     #[inline]
     pub(crate) fn admit_at<'a>(&'a self, key: &'a str, now: Instant) -> Answer<'a, Result<Admission, CircuitRefusal>> {
+        if let Arm::Single(circuit) = &self.arm
+            && let Some(ticket) = circuit.admit_freely()
+        {
+            return Answer::Now(Ok(Admission(Held::Free(ticket))));
+        }
+        self.ask(key, now)
+    }
+
+    /// Admission where it takes a lock, a look-up or a wait.
+    #[inline(never)]
+    fn ask<'a>(&'a self, key: &'a str, now: Instant) -> Answer<'a, Result<Admission, CircuitRefusal>> {
         match &self.arm {
             Arm::Single(circuit) => Answer::Now(circuit.admit(now).map(|ticket| {
                 if ticket.trial {
@@ -150,14 +164,11 @@ impl Breaker {
 
     #[inline]
     pub(crate) fn record_at(&self, admission: Admission, outcome: Outcome, now: Instant) {
-        match admission.0 {
-            Held::Free(ticket) => {
-                if let Arm::Single(circuit) = &self.arm {
-                    circuit.settle(ticket, outcome, now);
-                }
-            }
-            Held::Local(guard) => guard.settle(outcome, now),
-            Held::Shared(guard) => guard.settle(outcome),
+        match (admission.0, &self.arm) {
+            (Held::Free(ticket), Arm::Single(circuit)) => circuit.settle(ticket, outcome, now),
+            (Held::Free(_), _) => {} // of another breaker
+            (Held::Local(guard), _) => guard.settle(outcome, now),
+            (Held::Shared(guard), _) => guard.settle(outcome),
         }
     }
 

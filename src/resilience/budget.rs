@@ -15,7 +15,11 @@ pub use settings::RetryBudget;
 pub use shared::SharedBudget;
 
 use super::answer::Answer;
-use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering, lock};
+use super::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicU64, Ordering},
+    lock,
+};
 use super::window::{Bucket, Tally, Window, nanos};
 use std::fmt;
 use std::sync::Arc;
@@ -229,5 +233,7 @@ impl fmt::Debug for Books {
     }
 }
 
+#[cfg(all(test, loom))]
+mod interleavings;
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 ///     SdkError::Busy => Verdict::transient("busy"),
 ///     SdkError::BadRequest => Verdict::permanent("bad_request"),
 /// });
-/// let answer = policy.run(|_attempt| async { sdk_send().await }).await.map_err(|e| e.to_string())?;
+/// let answer = policy.run(|_attempt| async { sdk_send().await }).await.map_err(|e| format!("{e:?}"))?;
 /// assert_eq!(answer, "answer");
 /// # Ok(()) }
 /// ```

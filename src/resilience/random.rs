@@ -27,6 +27,11 @@ impl Random {
         Self(Arc::new(Mutex::new(rng)))
     }
 
+    /// 64 random bits, for an id.
+    pub fn bits(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).random()
+    }
+
     /// A number in [0, 1).
     pub fn unit(&self) -> f64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).random()

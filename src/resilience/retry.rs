@@ -37,6 +37,7 @@ pub struct Retry {
     pub(crate) factor: f64,
     pub(crate) jitter: Jitter,
     pub(crate) non_retryable_status: Vec<u16>,
+    #[allow(clippy::struct_field_names)] // what users write
     pub(crate) retry_status: Vec<u16>,
     pub(crate) idempotent: bool,
     pub(crate) respect_retry_after: bool,

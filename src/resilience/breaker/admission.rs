@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How an admitted call ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
     /// The target answered.
     Success,
@@ -103,6 +103,7 @@ impl LocalGuard {
         Admission(Held::Local(Self { circuit, ticket, settled: false }))
     }
 
+    #[inline(never)]
     pub(super) fn settle(mut self, outcome: Outcome, now: Instant) {
         self.settled = true;
         self.circuit.settle(self.ticket, outcome, now);
@@ -130,6 +131,7 @@ impl SharedGuard {
         Admission(Held::Shared(Box::new(Self { breaker, key: key.into(), ticket, settled: false })))
     }
 
+    #[inline(never)]
     pub(super) fn settle(mut self, outcome: Outcome) {
         self.settled = true;
         self.breaker.settle(&self.key, self.ticket, outcome);

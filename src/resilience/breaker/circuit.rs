@@ -6,8 +6,13 @@ use super::{
     changes::Changes,
     core::{Core, Word},
     settings::Rules,
+    successes::Successes,
 };
-use crate::resilience::sync::{AtomicU64, Mutex, Ordering, lock};
+use crate::resilience::sync::{
+    Mutex,
+    atomic::{AtomicU64, Ordering},
+    lock,
+};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +22,8 @@ use tokio::time::Instant;
 /// just before a step has happened before that step.
 pub(super) struct Circuit {
     word: AtomicU64,
+    /// With a rolling window.
+    successes: Option<Successes>,
     core: Mutex<Core>,
     key: Option<Arc<str>>,
     changes: Arc<Changes>,
@@ -25,28 +32,36 @@ pub(super) struct Circuit {
 impl Circuit {
     pub(super) fn new(rules: Arc<Rules>, changes: Arc<Changes>, key: Option<Arc<str>>, now: Instant) -> Self {
         let core = Core::new(rules, key.clone(), now);
-        Self { word: AtomicU64::new(core.word().0), core: Mutex::new(core), key, changes }
+        let successes = core.newest_ends().map(|ends| Successes::new(now, ends));
+        Self { word: AtomicU64::new(core.word().0), successes, core: Mutex::new(core), key, changes }
     }
 
+    /// Admission by a circuit that admits all: no lock, no clock.
     #[inline]
-    pub(super) fn admit(&self, now: Instant) -> Result<Ticket, CircuitRefusal> {
+    pub(super) fn admit_freely(&self) -> Option<Ticket> {
         let word = self.word();
-        if word.admits_all() {
-            return Ok(Ticket { generation: word.generation(), trial: false });
+        word.admits_all().then(|| Ticket { generation: word.generation(), trial: false })
+    }
+
+    pub(super) fn admit(&self, now: Instant) -> Result<Ticket, CircuitRefusal> {
+        match self.admit_freely() {
+            Some(ticket) => Ok(ticket),
+            None => self.step(|core| core.admit(now)),
         }
-        self.step(|core| core.admit(now))
     }
 
     #[inline]
     pub(super) fn settle(&self, ticket: Ticket, outcome: Outcome, now: Instant) {
         let word = self.word();
-        let stale = ticket.generation != word.generation();
-        let nothing = match outcome {
-            Outcome::Success => word.ignores_success(),
+        if ticket.generation != word.generation() {
+            return; // stale
+        }
+        let done = match outcome {
+            Outcome::Success => word.ignores_success() || (!ticket.trial && self.count_success(ticket, now)),
             Outcome::Failure(_) => false,
             Outcome::Released => !ticket.trial,
         };
-        if !(stale || nothing) {
+        if !done {
             self.step(|core| core.settle(ticket, outcome, now));
         }
     }
@@ -70,7 +85,7 @@ impl Circuit {
 
     /// Whether it is as good as new, so that it need not be kept.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
-        lock(&self.core).is_idle(now)
+        self.step(|core| core.is_idle(now))
     }
 
     pub(super) fn changes(&self) -> &Arc<Changes> {
@@ -80,6 +95,11 @@ impl Circuit {
     #[inline]
     fn word(&self) -> Word {
         Word(self.word.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn count_success(&self, ticket: Ticket, now: Instant) -> bool {
+        self.successes.as_ref().is_some_and(|successes| successes.count(ticket.generation, now))
     }
 
     /// One step of the core, and the event of its transition, if it made one.
@@ -95,8 +115,15 @@ impl Circuit {
     /// One step of the core. Whether it made a transition, which is queued but not told.
     fn quiet_step<R>(&self, step: impl FnOnce(&mut Core) -> R) -> (R, bool) {
         let mut core = lock(&self.core);
+        if let Some(successes) = &self.successes {
+            let ahead = successes.take(core.word().generation());
+            core.absorb(ahead);
+        }
         let answer = step(&mut core);
         self.word.store(core.word().0, Ordering::Release);
+        if let (Some(successes), Some(ends)) = (&self.successes, core.newest_ends()) {
+            successes.go_on(core.word().generation(), ends);
+        }
         let change = core.take_change();
         let changed = change.is_some();
         if let Some(change) = change {

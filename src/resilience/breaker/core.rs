@@ -99,6 +99,16 @@ impl Core {
         }
     }
 
+    /// Counts successes of this generation that were not worth a step each.
+    pub(super) fn absorb(&mut self, successes: u64) {
+        self.counter.absorb(successes);
+    }
+
+    /// Until when successes need not be steps, for a rolling window.
+    pub(super) fn newest_ends(&self) -> Option<u64> {
+        self.counter.newest_ends()
+    }
+
     /// A trial has ended without an outcome.
     pub(super) fn give_back(&mut self, ticket: Ticket) {
         if !self.is_stale(ticket)

@@ -1,7 +1,7 @@
 //! A circuit for each model, as long as it has something to say.
 
 use super::{CircuitState, Hand, changes::Changes, circuit::Circuit, settings::Rules};
-use crate::resilience::sync::{Mutex, MutexGuard, lock};
+use crate::resilience::sync::{RwLock, read, write};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const FIRST_SWEEP: usize = 64;
 pub(super) struct Keyed {
     rules: Arc<Rules>,
     changes: Arc<Changes>,
-    circuits: Mutex<Circuits>,
+    circuits: RwLock<Circuits>,
 }
 
 struct Circuits {
@@ -34,14 +34,17 @@ enum Standing {
 impl Keyed {
     pub(super) fn new(rules: Arc<Rules>, changes: Arc<Changes>) -> Self {
         let circuits = Circuits { by_key: HashMap::new(), sweep_at: FIRST_SWEEP, standing: Standing::Nothing };
-        Self { rules, changes, circuits: Mutex::new(circuits) }
+        Self { rules, changes, circuits: RwLock::new(circuits) }
     }
 
     /// The circuit of `key`, a new one if there is none.
     pub(super) fn circuit(&self, key: &str, now: Instant) -> Arc<Circuit> {
-        let mut circuits = self.lock();
+        if let Some(circuit) = self.find(key) {
+            return circuit;
+        }
+        let mut circuits = write(&self.circuits);
         if let Some(circuit) = circuits.by_key.get(key) {
-            return Arc::clone(circuit);
+            return Arc::clone(circuit); // another thread was faster
         }
         if circuits.by_key.len() >= circuits.sweep_at {
             self.sweep(&mut circuits, now);
@@ -63,26 +66,26 @@ impl Keyed {
 
     /// The circuit of `key`, if there is one.
     pub(super) fn find(&self, key: &str) -> Option<Arc<Circuit>> {
-        self.lock().by_key.get(key).cloned()
+        read(&self.circuits).by_key.get(key).cloned()
     }
 
     pub(super) fn all(&self) -> Vec<Arc<Circuit>> {
-        self.lock().by_key.values().cloned().collect()
+        read(&self.circuits).by_key.values().cloned().collect()
     }
 
     pub(super) fn state_of(&self, key: &str, now: Instant) -> CircuitState {
-        let circuits = self.lock();
+        let circuits = read(&self.circuits);
         circuits.by_key.get(key).map_or_else(|| self.state_of_new(&circuits, now), |circuit| circuit.state())
     }
 
     pub(super) fn worst_state(&self, now: Instant) -> CircuitState {
-        let circuits = self.lock();
+        let circuits = read(&self.circuits);
         let new = self.state_of_new(&circuits, now);
         circuits.by_key.values().map(|circuit| circuit.state()).fold(new, CircuitState::max)
     }
 
     pub(super) fn all_by_hand(&self, hand: Hand, now: Instant) {
-        let mut circuits = self.lock();
+        let mut circuits = write(&self.circuits);
         circuits.standing = match (hand, circuits.standing) {
             (Hand::Open, Standing::Held) | (Hand::Hold, _) => Standing::Held,
             (Hand::Open, _) => Standing::Opened(now),
@@ -116,8 +119,12 @@ impl Keyed {
         if self.standing(circuits, now).is_some() { CircuitState::Open } else { CircuitState::Closed }
     }
 
-    /// Forgets the circuits that are idle and that no call holds. Only with the map's lock can a call come to hold one.
+    /// Forgets the circuits that are idle and that no call holds. A call comes to hold one
+    /// only with the map's lock, which is taken for writing here.
     fn sweep(&self, circuits: &mut Circuits, now: Instant) {
+        if self.standing(circuits, now).is_some() {
+            return; // what was closed since is not as good as new
+        }
         circuits.by_key.retain(|key, circuit| {
             let forget = Arc::strong_count(circuit) == 1 && circuit.is_idle(now);
             if forget {
@@ -129,14 +136,10 @@ impl Keyed {
         let room = circuits.sweep_at;
         circuits.by_key.shrink_to(room);
     }
-
-    fn lock(&self) -> MutexGuard<'_, Circuits> {
-        lock(&self.circuits)
-    }
 }
 
 impl fmt::Debug for Keyed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.lock().by_key.iter().map(|(key, circuit)| (key, circuit.state()))).finish()
+        f.debug_map().entries(read(&self.circuits).by_key.iter().map(|(key, circuit)| (key, circuit.state()))).finish()
     }
 }

@@ -140,7 +140,9 @@ impl CircuitBreaker {
         self
     }
 
-    /// Gives each model a circuit of its own. Closed circuits that count nothing and are not in use are forgotten.
+    /// Gives each model a circuit of its own. Closed circuits that no call holds are forgotten if they have not failed since they
+    /// closed, or not for an hour (and, with a rolling window, have seen no call in it), so memory is bounded by the models in use
+    /// and those that are open.
     pub fn isolate_by_model(mut self, isolate: bool) -> Self {
         self.isolate_by_model = isolate;
         self

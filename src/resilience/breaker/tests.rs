@@ -110,6 +110,59 @@ fn without_isolation_the_model_does_not_matter() {
 }
 
 #[test]
+fn successes_count_in_a_rolling_window_until_they_leave_it() {
+    let breaker = built(&CircuitBreaker::rolling(64 * SECOND, 2, 0.5));
+    let start = Instant::now();
+    let at = |seconds: u32, outcome| {
+        let now = start + seconds * SECOND;
+        breaker.record_at(admit(&breaker, "m", now).expect("closed"), outcome, now);
+        breaker.state()
+    };
+    (0..3).for_each(|_| assert_eq!(at(1, Outcome::Success), CircuitState::Closed));
+    assert_eq!(at(1, BAD), CircuitState::Closed); // 1 of 4
+    (0..2).for_each(|_| assert_eq!(at(60, Outcome::Success), CircuitState::Closed));
+    assert_eq!(at(66, BAD), CircuitState::Closed); // 1 of 3: the first four have left the window
+    assert_eq!(at(66, BAD), CircuitState::Open); // 2 of 4
+}
+
+#[test]
+fn a_success_that_is_overtaken_by_a_transition_does_not_count_in_the_next_cycle() {
+    let breaker = built(&CircuitBreaker::rolling(3_600 * SECOND, 2, 1.0).cooldown(Duration::ZERO));
+    let now = Instant::now();
+    let overtaken = admit(&breaker, "m", now).expect("closed");
+    call(&breaker, "m", BAD);
+    call(&breaker, "m", BAD);
+    call(&breaker, "m", Outcome::Success); // the trial
+    breaker.record_at(overtaken, Outcome::Success, now);
+    call(&breaker, "m", BAD);
+    assert_eq!(breaker.state(), CircuitState::Closed);
+    call(&breaker, "m", BAD);
+    assert_eq!(breaker.state(), CircuitState::Open, "2 of 2");
+}
+
+#[test]
+fn no_thread_loses_a_success() {
+    let breaker = built(&CircuitBreaker::rolling(3_600 * SECOND, 1, 0.1));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for i in 0..9_000 {
+                    // Some failures among them, so that the window is written at the same time.
+                    call(&breaker, "m", if i % 100 == 99 { BAD } else { Outcome::Success });
+                }
+            });
+        }
+    });
+    let failures = 360;
+    let more = (1..36_000).find(|_| {
+        call(&breaker, "m", BAD);
+        breaker.state() == CircuitState::Open
+    });
+    // (failures + more) / (36,000 + more) >= 0.1
+    assert_eq!(more, Some((36_000 - 10 * failures) / 9));
+}
+
+#[test]
 fn by_hand() {
     let breaker = built(&CircuitBreaker::default());
     let (log, _subscription) = log(&breaker);
@@ -211,6 +264,20 @@ fn idle_models_are_forgotten_and_live_ones_are_not() {
     let forgotten = forgotten.lock().expect("whole");
     assert_eq!(forgotten.len() + kept(&breaker), 10_003);
     assert!(forgotten.iter().all(|key| key.starts_with("passing")));
+}
+
+#[test]
+fn a_model_closed_by_hand_stays_closed_while_the_others_are_held_open() {
+    let breaker = built(&CircuitBreaker::default().isolate_by_model(true));
+    breaker.hold_open();
+    breaker.close_for("closed");
+    for i in 0..200 {
+        assert!(admit(&breaker, &format!("held {i}"), Instant::now()).is_err());
+    }
+    assert_eq!(breaker.state_for("closed"), CircuitState::Closed);
+    breaker.close();
+    (0..200).for_each(|i| call(&breaker, &format!("passing {i}"), Outcome::Success));
+    assert!(kept(&breaker) <= 65, "{}", kept(&breaker));
 }
 
 #[test]

@@ -112,6 +112,18 @@ impl Counter {
         }
     }
 
+    /// Counts so many successes that came before the window's newest bucket was over.
+    pub(super) fn absorb(&mut self, successes: u64) {
+        if let Self::Rolling { window, .. } = self {
+            window.add(successes);
+        }
+    }
+
+    /// When the newest bucket of a rolling window ends.
+    pub(super) fn newest_ends(&self) -> Option<u64> {
+        if let Self::Rolling { window, .. } = self { Some(window.newest_ends()) } else { None }
+    }
+
     /// Counts a failure. `true`: the circuit opens.
     pub(super) fn on_failure(&mut self, key: &str, now: Instant) -> bool {
         match self {

@@ -7,6 +7,21 @@ use crate::resilience::sync::Arc;
 ///
 /// Give it back with what is known. Dropping it frees the slot and lets the estimate stand, since tokens that may have
 /// been spent must not be spent again. Giving back never waits.
+///
+/// ```
+/// # use steadfast::resilience::RateLimit;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let limiter = RateLimit::new().requests_per_minute(10).max_concurrent(1).build()?;
+///
+/// limiter.acquire(800).await?.cancel(); // the connection was refused
+/// assert_eq!(limiter.state().requests_remaining, Some(10));
+///
+/// let permit = limiter.acquire(800).await?;
+/// assert!(limiter.acquire_now(800).await.is_err()); // one at a time
+/// permit.settle(Some(1_234)); // more than had been estimated
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 #[must_use = "dropping a permit frees its slot at once"]
 pub struct Permit(Option<Source>);

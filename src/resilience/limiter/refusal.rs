@@ -1,9 +1,11 @@
 //! What a limiter says: which bucket, why not, and how things stand.
 
+use serde::Serialize;
 use std::fmt;
 
 /// One of the three things a limiter counts.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Bucket {
     /// Attempts per minute.
     Requests,
@@ -43,6 +45,17 @@ pub enum LimitReason {
 }
 
 /// A limiter's no. Nothing was taken and nothing was sent.
+///
+/// ```
+/// use steadfast::resilience::{Bucket, LimitReason, RateLimit};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let limiter = RateLimit::new().tokens_per_minute(10_000).build()?;
+/// let refusal = limiter.acquire(10_001).await.unwrap_err();
+/// assert_eq!((refusal.reason, refusal.bucket, refusal.limit), (LimitReason::Capacity, Bucket::Tokens, 10_000));
+/// assert_eq!(refusal.to_string(), "the request needs more tokens than the limit of 10000");
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct LimitRefusal {

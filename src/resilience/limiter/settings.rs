@@ -20,7 +20,8 @@ use std::time::Duration;
 /// | [`aimd`](Self::aimd) | off | find the provider's real limit |
 /// | [`follow_provider`](Self::follow_provider) | off | pace by the provider's headers |
 ///
-/// Buckets start full and refill continuously: in any time t at most `limit × t + burst` goes out. A burst of a full
+/// Buckets start full and refill continuously: in any time t at most `limit × t + burst` goes out, and what an attempt
+/// gives back (tokens it did not spend, a request that was never sent) may go out again from then on. A burst of a full
 /// minute's worth therefore lets up to twice the limit out within one minute, which a provider that counts in sliding
 /// windows answers with 429. Lower the burst for such a provider, down to 1 for even pacing.
 ///

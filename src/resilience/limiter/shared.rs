@@ -23,6 +23,37 @@ pub type Admission = Pin<Box<dyn Future<Output = Result<Permit, LimitRefusal>> +
 ///
 /// It keeps the same promises as the one in this process, and bounds its own queue in length and time. Only admitting
 /// may wait.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use steadfast::resilience::{Admission, Bucket, Limiter, RateLimit, RateLimitState, SharedLimiter};
+///
+/// /// Where the limits are kept cannot be reached, a limiter of this process stands in.
+/// #[derive(Debug)]
+/// struct Standby(Limiter);
+///
+/// impl SharedLimiter for Standby {
+///     fn admit(self: Arc<Self>, tokens: u32, wait: bool) -> Admission {
+///         Box::pin(async move {
+///             if wait { self.0.acquire(tokens).await } else { self.0.acquire_now(tokens).await }
+///         })
+///     }
+///     fn predicted_wait(&self, tokens: u32) -> Duration {
+///         self.0.predicted_wait(tokens)
+///     }
+///     fn waiting_for(&self) -> Bucket {
+///         Bucket::Requests
+///     }
+///     fn state(&self) -> RateLimitState {
+///         self.0.state()
+///     }
+/// }
+///
+/// let own = RateLimit::new().requests_per_minute(100).build()?;
+/// let limiter = Limiter::shared(Arc::new(Standby(own)));
+/// assert_eq!(limiter.state().requests_remaining, Some(100));
+/// # Ok::<(), steadfast::ConfigError>(())
+/// ```
 pub trait SharedLimiter: Debug + Send + Sync {
     /// Takes one request and `tokens` as soon as it is this request's turn. Where `wait` is false and it would have to
     /// wait, it refuses with [`LimitReason::QueueFull`](super::LimitReason::QueueFull). Makes its permit with
