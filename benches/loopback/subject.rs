@@ -30,7 +30,7 @@ pub(crate) trait Streaming: Send + Sync + 'static {
 }
 
 /// Every subject, in the order of the tables. The first is what the others are divided by.
-pub(crate) const SUBJECTS: [&str; 3] = ["bare", "steadfast", "steadfast-all"];
+pub(crate) const SUBJECTS: [&str; 4] = ["bare", "steadfast", "steadfast-all", "steadfast-observed"];
 /// Those that stream.
 pub(crate) const STREAMING: [&str; 1] = ["bare"];
 /// A process that only starts.
@@ -44,6 +44,7 @@ pub(crate) async fn measure(name: &str, base: &str, load: Load) -> Sample {
         "bare" => call(Bare::new(base), load).await,
         "steadfast" => call(Steadfast::new(base), load).await,
         "steadfast-all" => call(Steadfast::guarded(base), load).await,
+        "steadfast-observed" => call(Steadfast::observed(base), load).await,
         NOTHING => Sample::default(),
         other => panic!("no subject is called {other}"),
     }
