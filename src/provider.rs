@@ -3,19 +3,30 @@
 //! An adapter is a pure function of its inputs: bytes in, bytes out. It opens no socket, reads no clock and no
 //! environment, and never sees a credential on its way: [`Provider::auth`] says what to add, the client adds it.
 
+mod anthropic;
 mod auth;
 mod compatible;
+mod endpoint;
+mod env;
 mod failure;
+mod gemini;
 mod http;
+mod json;
+mod lenient;
+mod ollama;
 mod openai;
 mod preset;
+mod refusal;
 mod rules;
 
 pub(crate) use self::http::request_id;
 pub use self::http::{Head, HttpRequest};
+pub use anthropic::{Anthropic, AnthropicFamily, AnthropicSampling};
 pub use auth::{Auth, AuthHeader, AuthQuery, Authorize, Authorized, Credential, CredentialSource, SourceAuth};
 pub use compatible::OpenAiCompatible;
 pub use failure::{AnswerFault, Failure, TransportFault};
+pub use gemini::{Gemini, GeminiFamily};
+pub use ollama::Ollama;
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::Preset;
 pub use rules::{Basis, Classified, RulePack};

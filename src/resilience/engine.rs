@@ -59,7 +59,8 @@ struct Effective<'a> {
     run: Run<'a>,
 }
 
-/// The loop. `guards` are the target's; everything that a call holds of them is in the lease.
+/// The loop. `guards` are the target's; everything that a call holds of them is in the lease. After a success `tried` holds
+/// the failures before it; after a failure they are in [`Failed`].
 pub(crate) async fn execute<O: Operation>(
     guards: &Arc<Guards>,
     retry: &Retry,
@@ -67,14 +68,14 @@ pub(crate) async fn execute<O: Operation>(
     random: &Random,
     run: Run<'_>,
     op: &mut O,
+    tried: &mut Vec<Tried<O::Error>>,
 ) -> Result<(O::Output, Lease), Failed<O::Error>> {
     let settings =
         Effective { retry: run.retry.unwrap_or(retry), timeout: run.timeout.unwrap_or(timeout), random, run };
-    let mut tried = Vec::new();
     let mut sent = false;
-    match settings.attempts(guards, op, &mut tried, &mut sent).await {
+    match settings.attempts(guards, op, tried, &mut sent).await {
         Ok(done) => Ok(done),
-        Err(stop) => Err(Failed { stop, tried, sent }),
+        Err(stop) => Err(Failed { stop, tried: std::mem::take(tried), sent }),
     }
 }
 
@@ -112,7 +113,8 @@ impl Effective<'_> {
             {
                 budget.record_first_at(now);
             }
-            let trial = lease.is_trial(); // which asking again may have made it
+            // Asked here: a recheck may have made a trial of the call.
+            let trial = lease.is_trial();
             op.observe(Signal::AttemptStarted { index });
             let cut = self.cut(now);
             lease.progress = Progress::default();
@@ -128,6 +130,11 @@ impl Effective<'_> {
             *sent |= lease.progress.is_sent();
             let verdict = op.classify(&error);
             op.observe(Signal::AttemptFailed { index, error: &error });
+            if by.is_none() {
+                // It was made: a retry whose connection was refused stays in the books too. Else nothing would hold the
+                // retries back when a target is down.
+                lease.keep_mark();
+            }
             self.settle_failed(&mut lease, op, &error, &verdict, end);
             let decided = self.decide(&verdict, by, index, trial, *sent, end);
             let next = match decided {

@@ -2,7 +2,7 @@
 
 use super::answer::{Failure, Reply};
 use super::http1::Request;
-use super::protocol::{Asked, Protocol, Rendered, count_tokens, seconds};
+use super::protocol::{Asked, Protocol, Rendered, count_tokens, seconds, text_of};
 use crate::resilience::clock::wall_now;
 use http::Method;
 use serde_json::{Value, json};
@@ -112,15 +112,6 @@ fn read(request: &Request) -> Result<Asked, Refusal> {
         prompt: last.or(messages.last()).map(text).unwrap_or_default(),
         input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum(),
     })
-}
-
-/// The text of a message, given as a string or in parts.
-fn text_of(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
-        _ => String::new(),
-    }
 }
 
 /// An error object and the status it comes with.

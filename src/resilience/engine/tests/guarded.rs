@@ -170,9 +170,13 @@ async fn a_retry_that_was_not_sent_is_given_back() {
     assert!(outer.is_err());
     assert_eq!(budget.state(), first_only);
 
-    // Attempted, but nothing left.
+    // Begun, but nothing had left when the deadline or a cancel cut it off.
     tokio::time::advance(61 * SECOND).await;
-    bench.fail(Run::default(), [BUSY, WRONG.unsent()]).await;
+    bench.fail(by_deadline(10 * SECOND), [BUSY, HANGS.unsent()]).await;
+    assert_eq!(budget.state(), first_only);
+    tokio::time::advance(61 * SECOND).await;
+    let token = cancel_after(10 * SECOND);
+    bench.fail(cancelled_by(&token), [BUSY, HANGS.unsent()]).await;
     assert_eq!(budget.state(), first_only);
 
     // Refused by the limiter after its wait.
@@ -181,6 +185,16 @@ async fn a_retry_that_was_not_sent_is_given_back() {
     let failed = Bench::new(3).budget(&budget).limiter(&limiter).fail(Run::default(), [BUSY]).await;
     assert!(matches!(failed.stop, Stop::Limit(_)));
     assert_eq!(budget.state(), first_only);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_could_not_be_sent_stays_in_the_books() {
+    let budget = budget(0, 1.0);
+    for step in [WRONG.unsent()] {
+        Bench::new(1).timeout(SECOND).budget(&budget).fail(Run::default(), [BUSY, step]).await;
+        assert_eq!(budget.state(), RetryBudgetState::new(2, 1));
+        tokio::time::advance(61 * SECOND).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
