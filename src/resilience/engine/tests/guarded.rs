@@ -190,7 +190,8 @@ async fn a_retry_that_was_not_sent_is_given_back() {
 #[tokio::test(start_paused = true)]
 async fn a_retry_that_could_not_be_sent_stays_in_the_books() {
     let budget = budget(0, 1.0);
-    for step in [WRONG.unsent()] {
+    // The connection was refused, or not even that.
+    for step in [WRONG.unsent(), HANGS.unsent()] {
         Bench::new(1).timeout(SECOND).budget(&budget).fail(Run::default(), [BUSY, step]).await;
         assert_eq!(budget.state(), RetryBudgetState::new(2, 1));
         tokio::time::advance(61 * SECOND).await;
