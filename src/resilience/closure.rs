@@ -163,3 +163,6 @@ where
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -110,3 +110,6 @@ impl Drop for Lease {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

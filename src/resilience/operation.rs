@@ -233,3 +233,6 @@ impl<E: ?Sized, F: Fn(&E) -> Verdict + Send + Sync> Classify<E> for F {
         self(error)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

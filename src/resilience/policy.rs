@@ -99,16 +99,17 @@ impl<C> Policy<C> {
     pub fn retry(mut self, retry: Retry) -> Self {
         let checked = retry.check().map_err(|e| e.within("retry"));
         self.retry = retry;
-        self.note(checked);
+        self.note("retry", checked);
         self
     }
 
     /// Sets the longest attempt; `None` is no limit.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.timeout = timeout.into();
-        if self.timeout == Some(Duration::ZERO) {
-            self.note(Err(ConfigError::new("timeout", "0 s", "more than zero, or none")));
-        }
+        let possible = self.timeout != Some(Duration::ZERO);
+        let checked =
+            possible.then_some(()).ok_or_else(|| ConfigError::new("timeout", "0 s", "more than zero, or none"));
+        self.note("timeout", checked);
         self
     }
 
@@ -127,19 +128,19 @@ impl<C> Policy<C> {
     /// Sets the circuit breaker: settings, or a breaker to share.
     pub fn circuit_breaker(self, breaker: impl Into<Guard<CircuitBreaker, Breaker>>) -> Self {
         let built = breaker.into().build(&self.random).map_err(|e| e.within("circuit_breaker"));
-        self.guard(built, |guards, breaker| guards.breaker = Some(breaker))
+        self.guard("circuit_breaker", built, |guards, breaker| guards.breaker = Some(breaker))
     }
 
     /// Sets the retry budget: settings, or a budget to share.
     pub fn retry_budget(self, budget: impl Into<Guard<RetryBudget, Budget>>) -> Self {
         let built = budget.into().build(&self.random).map_err(|e| e.within("retry_budget"));
-        self.guard(built, |guards, budget| guards.budget = Some(budget))
+        self.guard("retry_budget", built, |guards, budget| guards.budget = Some(budget))
     }
 
     /// Sets the rate limiter: settings, or a limiter to share.
     pub fn rate_limit(self, limiter: impl Into<Guard<RateLimit, Limiter>>) -> Self {
         let built = limiter.into().build(&self.random).map_err(|e| e.within("rate_limit"));
-        self.guard(built, |guards, limiter| guards.limiter = Some(limiter))
+        self.guard("rate_limit", built, |guards, limiter| guards.limiter = Some(limiter))
     }
 
     /// Sets the estimate of tokens that a run costs, for the limiter. Asked once a run.
@@ -180,7 +181,7 @@ impl<C> Policy<C> {
     ///
     /// # Errors
     ///
-    /// The first setting that is out of its range.
+    /// Names every setting that is out of its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.problem.clone().map_or(Ok(()), Err)
     }
@@ -211,20 +212,22 @@ impl<C> Policy<C> {
         self.on_retry.as_deref()
     }
 
-    fn note(&mut self, checked: Result<(), ConfigError>) {
+    /// Notes what is wrong with a setting, in place of what was wrong with it before.
+    fn note(&mut self, setting: &str, checked: Result<(), ConfigError>) {
         let mut problems = Problems::default();
-        if let Some(before) = self.problem.take() {
-            problems.add(before);
+        for problem in self.problem.iter().flat_map(ConfigError::problems) {
+            let rest = problem.field.strip_prefix(setting);
+            if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
+                problems.require(false, &problem.field, &problem.value, &problem.allowed);
+            }
         }
         problems.take(checked);
         self.problem = problems.finish().err();
     }
 
-    fn guard<G>(mut self, built: Result<G, ConfigError>, set: impl FnOnce(&mut Guards, G)) -> Self {
-        match built {
-            Ok(guard) => set(Arc::make_mut(&mut self.guards), guard),
-            Err(problem) => self.note(Err(problem)),
-        }
+    fn guard<G>(mut self, setting: &str, built: Result<G, ConfigError>, set: impl FnOnce(&mut Guards, G)) -> Self {
+        let checked = built.map(|guard| set(Arc::make_mut(&mut self.guards), guard));
+        self.note(setting, checked);
         self
     }
 }
@@ -281,3 +284,6 @@ impl<C> fmt::Debug for Policy<C> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -213,3 +213,6 @@ impl Retry {
         problems.finish()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
