@@ -32,10 +32,11 @@ fn a_healthy_call_takes_no_lock() {
     let rolling = CircuitBreaker::rolling(Duration::from_secs(64), 2, 0.5);
     for settings in [CircuitBreaker::consecutive(2), rolling] {
         let circuit = circuit(&settings, now);
+        let later = now + Duration::from_millis(999); // in the window's first bucket
         assert!(takes_no_lock(&circuit, move |circuit| {
             let ticket = circuit.admit(now).expect("closed");
-            circuit.settle(ticket, Outcome::Success, now);
-            circuit.settle(ticket, Outcome::Released, now);
+            circuit.settle(ticket, Outcome::Success, later);
+            circuit.settle(ticket, Outcome::Released, later);
         }));
     }
 }
