@@ -1,7 +1,7 @@
 //! HTTP as values: what an adapter writes and what it reads.
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderName, Method, StatusCode};
 use url::Url;
 
 /// A request as an adapter encodes it, without credentials: the client adds those.
@@ -48,17 +48,17 @@ impl Head {
 }
 
 /// Headers that carry a request id, the commonest first.
-const REQUEST_ID: [&str; 7] = [
-    "x-request-id",
-    "request-id",
-    "apim-request-id",
-    "x-amzn-requestid",
-    "x-generation-id",
-    "cerebras-request-id",
-    "cf-ray",
+static REQUEST_ID: [HeaderName; 7] = [
+    HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("request-id"),
+    HeaderName::from_static("apim-request-id"),
+    HeaderName::from_static("x-amzn-requestid"),
+    HeaderName::from_static("x-generation-id"),
+    HeaderName::from_static("cerebras-request-id"),
+    HeaderName::from_static("cf-ray"),
 ];
 
 /// The provider's request id, whichever header it stands in.
 pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
-    REQUEST_ID.iter().find_map(|name| headers.get(*name)?.to_str().ok())
+    REQUEST_ID.iter().find_map(|name| headers.get(name)?.to_str().ok())
 }

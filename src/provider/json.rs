@@ -50,7 +50,12 @@ pub(super) fn read<'a, T: Deserialize<'a>>(head: &'a Head, body: &'a Bytes) -> R
     if text.is_empty() {
         return Err(failed(AnswerFault::Empty));
     }
-    serde_json::from_slice(text).map_err(|error| failed(unreadable(head, text, &error)))
+    // Checked once as a whole: a reader of bytes checks each string by itself.
+    let read = match std::str::from_utf8(text) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(text), // which says where
+    };
+    read.map_err(|error| failed(unreadable(head, text, &error)))
 }
 
 /// Why a 200 could not be read, without a word of what is in it.

@@ -80,8 +80,10 @@ static UNKNOWN_REASONING: ModelFamily = reasoning("", SamplingRule::Always, true
 pub(super) fn family<'a>(families: &'a [ModelFamily], model: &str) -> &'a ModelFamily {
     let stem = model.strip_prefix("ft:").unwrap_or(model);
     (families.iter())
-        .find(|family| stem.starts_with(&*family.starts) && stem.contains(&*family.contains))
-        .unwrap_or(if !families.is_empty() && looks_reasoning(stem) { &UNKNOWN_REASONING } else { &UNKNOWN })
+        .find(|family| {
+            stem.starts_with(&*family.starts) && (family.contains.is_empty() || stem.contains(&*family.contains))
+        })
+        .unwrap_or_else(|| if !families.is_empty() && looks_reasoning(stem) { &UNKNOWN_REASONING } else { &UNKNOWN })
 }
 
 fn looks_reasoning(stem: &str) -> bool {
