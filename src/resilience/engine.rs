@@ -113,7 +113,8 @@ impl Effective<'_> {
             {
                 budget.record_first_at(now);
             }
-            let trial = lease.is_trial(); // which asking again may have made it
+            // Asked here: a recheck may have made a trial of the call.
+            let trial = lease.is_trial();
             op.observe(Signal::AttemptStarted { index });
             let cut = self.cut(now);
             lease.progress = Progress::default();
@@ -132,9 +133,9 @@ impl Effective<'_> {
             *sent |= lease.progress.is_sent();
             let verdict = op.classify(&error);
             op.observe(Signal::AttemptFailed { index, error: &error });
-            if by.is_none() {
-                // It was made: a retry whose connection was refused stays in the books too. Else nothing would hold the
-                // retries back when a target is down.
+            if !matches!(by, Some(Interrupt::Cancelled | Interrupt::Deadline)) {
+                // It was made: a retry that found no connection, refused or in time, stays in the books too. Else nothing
+                // would hold the retries back when a target is down.
                 lease.keep_mark();
             }
             self.settle_failed(&mut lease, op, &error, &verdict, end);
