@@ -90,8 +90,9 @@ pub(super) fn line(name: Option<&str>, what: &str, attempts: Option<(usize, Dura
     line
 }
 
-/// At most [`QUOTED`] characters of a text, on one line.
+/// At most [`QUOTED`] characters of a text, on one line and without its last period.
 fn shortened(text: &str) -> String {
+    let text = text.trim_end().trim_end_matches('.');
     let mut out: String =
         text.chars().take(QUOTED).map(|c| if c.is_control() || c.is_whitespace() { ' ' } else { c }).collect();
     if text.chars().nth(QUOTED).is_some() {

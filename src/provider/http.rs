@@ -1,11 +1,13 @@
 //! HTTP as values: what an adapter writes and what it reads.
 
+use crate::error::Redactor;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
+use std::fmt;
 use url::Url;
 
-/// A request as an adapter encodes it, without credentials: the client adds those.
-#[derive(Clone, Debug)]
+/// A request as an adapter encodes it, without credentials: the client adds those. `Debug` shows neither them nor the body.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct HttpRequest {
     /// The method.
@@ -25,8 +27,21 @@ impl HttpRequest {
     }
 }
 
-/// The head of a response.
-#[derive(Clone, Debug)]
+impl fmt::Debug for HttpRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A query may hold a key under any name.
+        let place = format!("{}{}", self.url.origin().ascii_serialization(), self.url.path());
+        f.debug_struct("HttpRequest")
+            .field("method", &self.method)
+            .field("url", &place)
+            .field("headers", &Redactor::default().headers(&self.headers, &[]))
+            .field("body", &format_args!("{} bytes", self.body.len()))
+            .finish()
+    }
+}
+
+/// The head of a response. `Debug` shows no cookie.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Head {
     /// The status.
@@ -44,6 +59,13 @@ impl Head {
     /// A header as text, where it is there and is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
+    }
+}
+
+impl fmt::Debug for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers = Redactor::default().headers(&self.headers, &[]);
+        f.debug_struct("Head").field("status", &self.status).field("headers", &headers).finish()
     }
 }
 
