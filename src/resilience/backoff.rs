@@ -6,6 +6,9 @@ use std::time::Duration;
 /// The wait before retry number `attempt` (0 is the first): `base_delay * factor^attempt`, capped at `max_delay`, spread by
 /// the jitter. Any attempt number is fine.
 ///
+/// For a loop of your own; a [`Policy`](super::Policy) and a client use it by themselves. A wait that the other side advised
+/// goes before it: see [`RulePack::retry_after`](crate::provider::RulePack::retry_after).
+///
 /// ```
 /// use std::time::Duration;
 /// use steadfast::resilience::{Jitter, Random, Retry, backoff};

@@ -58,7 +58,8 @@ struct Effective<'a> {
     run: Run<'a>,
 }
 
-/// The loop. `guards` are the target's; everything that a call holds of them is in the lease.
+/// The loop. `guards` are the target's; everything that a call holds of them is in the lease. After a success `tried` holds
+/// the failures before it; after a failure they are in [`Failed`].
 pub(crate) async fn execute<O: Operation>(
     guards: &Arc<Guards>,
     retry: &Retry,
@@ -66,14 +67,14 @@ pub(crate) async fn execute<O: Operation>(
     random: &Random,
     run: Run<'_>,
     op: &mut O,
+    tried: &mut Vec<Tried<O::Error>>,
 ) -> Result<(O::Output, Lease), Failed<O::Error>> {
     let settings =
         Effective { retry: run.retry.unwrap_or(retry), timeout: run.timeout.unwrap_or(timeout), random, run };
-    let mut tried = Vec::new();
     let mut sent = false;
-    match settings.attempts(guards, op, &mut tried, &mut sent).await {
+    match settings.attempts(guards, op, tried, &mut sent).await {
         Ok(done) => Ok(done),
-        Err(stop) => Err(Failed { stop, tried, sent }),
+        Err(stop) => Err(Failed { stop, tried: std::mem::take(tried), sent }),
     }
 }
 
@@ -89,14 +90,13 @@ impl Effective<'_> {
         let mut now = Instant::now();
         self.check_time(now, Duration::ZERO)?;
         let mut lease = self.admit(guards, now).await?;
-        let trial = lease.admission.as_ref().is_some_and(super::breaker::Admission::is_trial);
         let mut timer = pin!(None::<Sleep>);
         let mut last = None;
 
         for index in 0_u32.. {
             let asked = now;
             if index > 0 || guards.limiter.is_some() {
-                now = match self.prepare(&mut lease, index, trial, now, timer.as_mut(), op).await {
+                now = match self.prepare(&mut lease, index, now, timer.as_mut(), op).await {
                     Ok(now) => now,
                     Err(stop) => {
                         // A refusal must not blind the circuit to the failure that came before it.
@@ -112,6 +112,8 @@ impl Effective<'_> {
             {
                 budget.record_first_at(now);
             }
+            // Asked here: a recheck may have made a trial of the call.
+            let trial = lease.is_trial();
             op.observe(Signal::AttemptStarted { index });
             let cut = self.cut(now);
             lease.progress = Progress::default();
@@ -127,6 +129,11 @@ impl Effective<'_> {
             *sent |= lease.progress.is_sent();
             let verdict = op.classify(&error);
             op.observe(Signal::AttemptFailed { index, error: &error });
+            if by.is_none() {
+                // It was made: a retry whose connection was refused stays in the books too. Else nothing would hold the
+                // retries back when a target is down.
+                lease.keep_mark();
+            }
             self.settle_failed(&mut lease, op, &error, &verdict, end);
             let decided = self.decide(&verdict, by, index, trial, *sent, end);
             let next = match decided {
@@ -215,12 +222,11 @@ impl Effective<'_> {
         &self,
         lease: &mut Lease,
         index: u32,
-        trial: bool,
         now: Instant,
         timer: Timer<'_>,
         op: &mut O,
     ) -> Result<Instant, Stop> {
-        let waited = self.acquire(lease, trial, now, timer, op).await?;
+        let waited = self.acquire(lease, now, timer, op).await?;
         let now = if waited { Instant::now() } else { now };
         if waited {
             self.check_time(now, self.retry.min_attempt_time)?;
@@ -235,7 +241,7 @@ impl Effective<'_> {
     async fn recheck(&self, lease: &mut Lease, now: Instant) -> Result<(), Stop> {
         let guards = Arc::clone(&lease.guards);
         if let Some(breaker) = guards.breaker.as_ref().filter(|breaker| breaker.recheck())
-            && lease.admission.as_ref().is_some_and(|admission| !admission.is_trial())
+            && !lease.is_trial()
         {
             lease.admission = Some(breaker.admit_at(self.run.key, now).get().await.map_err(Stop::Circuit)?);
         }
@@ -246,7 +252,6 @@ impl Effective<'_> {
     async fn acquire<O: Operation>(
         &self,
         lease: &mut Lease,
-        trial: bool,
         now: Instant,
         mut timer: Timer<'_>,
         op: &mut O,
@@ -257,7 +262,7 @@ impl Effective<'_> {
             lease.permit = Some(answer.map_err(Stop::Limit)?);
             return Ok(false);
         }
-        let mut ticket = limiter.ticket(self.run.cost, !trial, now);
+        let mut ticket = limiter.ticket(self.run.cost, !lease.is_trial(), now);
         let end = self.run.end.map(End::at);
         // The call's own timer serves its place in the queue, the queue's bound and the deadline.
         let turn = poll_fn(|cx| {

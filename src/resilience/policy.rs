@@ -54,7 +54,7 @@ pub struct Policy<C = Unclassified> {
     problem: Option<ConfigError>,
 }
 
-type OnRetry = dyn Fn(&RetryNotice) + Send + Sync;
+pub(crate) type OnRetry = dyn Fn(&RetryNotice) + Send + Sync;
 
 /// Takes every error for one that backoff may cure.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,6 +92,10 @@ impl Default for Policy {
 
 impl<C> Policy<C> {
     /// Sets how often and how patiently to try again.
+    ///
+    /// The lists of statuses in it are applied by what reads HTTP: a client, the middleware and the layer of `integrations`.
+    /// [`run`](Self::run) sees no status; a [`Classify`] of your own can apply them by
+    /// [`Classified::advice`](crate::provider::Classified::advice).
     pub fn retry(mut self, retry: Retry) -> Self {
         let checked = retry.check().map_err(|e| e.within("retry"));
         self.retry = retry;
@@ -186,6 +190,27 @@ impl<C> Policy<C> {
         &self.guards
     }
 
+    /// A run that starts now: with the policy's deadline, its token and its cost. For [`execute`](Self::execute).
+    #[must_use]
+    pub fn new_run(&self) -> Run<'_> {
+        Run {
+            end: self.deadline.map(|deadline| End::Deadline(later(Instant::now(), deadline))),
+            cancel: Cancel::either(self.cancel.as_ref(), None),
+            cost: self.cost.as_ref().map_or(1, |cost| cost()),
+            ..Run::default()
+        }
+    }
+
+    #[cfg(any(feature = "reqwest-middleware", feature = "tower"))]
+    pub(crate) fn retry_settings(&self) -> &Retry {
+        &self.retry
+    }
+
+    #[cfg(any(feature = "reqwest-middleware", feature = "tower"))]
+    pub(crate) fn retry_hook(&self) -> Option<&OnRetry> {
+        self.on_retry.as_deref()
+    }
+
     fn note(&mut self, checked: Result<(), ConfigError>) {
         let mut problems = Problems::default();
         if let Some(before) = self.problem.take() {
@@ -206,7 +231,8 @@ impl<C> Policy<C> {
 
 impl<C: Sync> Policy<C> {
     /// Runs an [`Operation`], which knows more about its attempts than a closure can: what it sent, what it spent, how to
-    /// put an interruption in its own words.
+    /// put an interruption in its own words. Start from [`new_run`](Self::new_run) for the policy's own deadline, token and
+    /// cost. What [`on_retry`](Self::on_retry) would be told goes to [`Operation::observe`].
     ///
     /// # Errors
     ///
@@ -217,7 +243,7 @@ impl<C: Sync> Policy<C> {
         run: Run<'_>,
         op: &mut O,
     ) -> Result<(O::Output, Lease), Failed<O::Error>> {
-        engine::execute(&self.guards, &self.retry, self.timeout, &self.random, run, op).await
+        engine::execute(&self.guards, &self.retry, self.timeout, &self.random, run, op, &mut Vec::new()).await
     }
 
     /// Runs a closure until it succeeds or the policy gives up.
@@ -234,14 +260,8 @@ impl<C: Sync> Policy<C> {
         E: Send,
     {
         self.check().map_err(PolicyError::Config)?;
-        let run = Run {
-            end: self.deadline.map(|deadline| End::Deadline(later(Instant::now(), deadline))),
-            cancel: Cancel::either(self.cancel.as_ref(), None),
-            cost: self.cost.as_ref().map_or(1, |cost| cost()),
-            ..Run::default()
-        };
         let mut op = FnOperation::new(operation, &self.classify, self.on_retry.as_deref());
-        match self.execute(run, &mut op).await {
+        match self.execute(self.new_run(), &mut op).await {
             Ok((output, lease)) => {
                 lease.succeed(None);
                 Ok(output)

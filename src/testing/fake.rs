@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::anthropic::Anthropic;
+use super::backend::Backend;
 use super::gemini::Gemini;
 use super::journal::Received;
 use super::ollama::Ollama;
@@ -129,12 +130,12 @@ impl FakeProvider {
 
     /// What arrived so far, in order. It keeps every request, bodies included, for as long as the server lives.
     pub fn journal(&self) -> Vec<Received> {
-        self.shared.state().journal.clone()
+        self.shared.backend.state().journal.clone()
     }
 
     /// How many requests arrived so far.
     pub fn requests(&self) -> usize {
-        self.shared.state().journal.len()
+        self.shared.backend.state().journal.len()
     }
 
     /// How many connections are open.
@@ -144,12 +145,12 @@ impl FakeProvider {
 
     /// Adds an answer to the end of the script.
     pub fn push(&self, answer: Answer) {
-        self.shared.state().script.push(answer);
+        self.shared.backend.state().script.push(answer);
     }
 
     /// Sets the answer for when the script is used up.
     pub fn set_otherwise(&self, answer: Answer) {
-        self.shared.state().script.set_otherwise(answer);
+        self.shared.backend.state().script.set_otherwise(answer);
     }
 
     /// Waits until so many requests have arrived, in all.
@@ -326,7 +327,7 @@ impl RefusedProvider {
         let Self { socket, address, builder: FakeProviderBuilder { protocol, script } } = self;
         let listener = socket.listen(1024)?;
         let base_path = protocol.base_path();
-        let shared = Arc::new(Shared::new(protocol, address.port(), script));
+        let shared = Arc::new(Shared::new(Backend::new(protocol, address.port(), script)));
         let server = tokio::spawn(accept(listener, Arc::clone(&shared))).abort_handle();
         Ok(FakeProvider { address, base_path, shared, server })
     }
