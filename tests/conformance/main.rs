@@ -3,6 +3,7 @@
 //! A new adapter implements [`subject::Subject`] in a file of its own, and is added at the end of this one.
 
 mod anthropic;
+mod gemini;
 mod ollama;
 mod openai;
 mod subject;
@@ -53,4 +54,6 @@ macro_rules! conforms {
 
 conforms! { openai_chat: crate::openai::OpenAiChat }
 conforms! { anthropic_messages: crate::anthropic::AnthropicMessages }
+conforms! { gemini_generate: crate::gemini::GeminiGenerate }
+conforms! { vertex_generate: crate::gemini::VertexGenerate }
 conforms! { ollama_chat: crate::ollama::OllamaChat }

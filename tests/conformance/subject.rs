@@ -14,8 +14,10 @@ pub(crate) trait Subject {
     const MODEL: &'static str;
     /// Whether the protocol has a seed.
     const SEED: bool;
-    /// Whether answers carry a request id.
-    const REQUEST_ID: bool;
+    /// Whether replies carry a request id.
+    const REPLY_ID: bool;
+    /// Whether errors do.
+    const ERROR_ID: bool;
     /// Which parts of the totals the protocol reports.
     const PARTS: Parts;
     /// The code or type of a failure of the server, in an error object.
