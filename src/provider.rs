@@ -10,6 +10,7 @@ mod endpoint;
 mod env;
 mod failure;
 mod gemini;
+mod headers;
 mod http;
 mod json;
 mod lenient;
@@ -26,6 +27,7 @@ pub use auth::{Auth, AuthHeader, AuthQuery, Authorize, Authorized, Credential, C
 pub use compatible::OpenAiCompatible;
 pub use failure::{AnswerFault, Failure, TransportFault};
 pub use gemini::{Gemini, GeminiFamily};
+pub use headers::Headers;
 pub use ollama::Ollama;
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::Preset;

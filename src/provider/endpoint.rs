@@ -1,18 +1,21 @@
 //! Where an adapter's requests go, and what each of them carries.
 
 use super::Auth;
+use super::Headers;
+use crate::error::{Redactor, is_secret_header};
 use crate::record::{ConfigError, Problems};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use std::fmt;
 use url::Url;
 
 /// One place that speaks JSON: its URL, its headers, its credentials, and what is wrong with any of them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Endpoint {
     /// What follows the base URL, in parts: those that the base URL already ends with are not repeated.
     path: &'static [&'static str],
     url: Result<Url, ConfigError>,
-    headers: HeaderMap,
+    headers: Headers,
     header_fault: Option<ConfigError>,
     auth: Result<Auth, ConfigError>,
 }
@@ -24,7 +27,7 @@ impl Endpoint {
         let mut headers = HeaderMap::with_capacity(8);
         headers.insert(CONTENT_TYPE, json.clone());
         headers.insert(ACCEPT, json);
-        Self { path, url: locate(base_url, path), headers, header_fault: None, auth: Ok(Auth::None) }
+        Self { path, url: locate(base_url, path), headers: headers.into(), header_fault: None, auth: Ok(Auth::None) }
     }
 
     /// At another base URL.
@@ -42,7 +45,8 @@ impl Endpoint {
     /// With this header in every request.
     pub(super) fn header(mut self, name: &str, value: &str) -> Self {
         match (HeaderName::try_from(name), HeaderValue::from_str(value)) {
-            (Ok(name), Ok(value)) => {
+            (Ok(name), Ok(mut value)) => {
+                value.set_sensitive(is_secret_header(name.as_str()));
                 self.headers.insert(name, value);
             }
             _ => self.header_fault = Some(ConfigError::new(name, "(not shown)", "a valid HTTP header")),
@@ -67,8 +71,20 @@ impl Endpoint {
     }
 
     /// The URL and the headers of a request.
-    pub(super) fn request_line(&self) -> Result<(Url, HeaderMap), ConfigError> {
+    pub(super) fn request_line(&self) -> Result<(Url, Headers), ConfigError> {
         Ok((self.url.clone()?, self.headers.clone()))
+    }
+}
+
+/// Without what is secret in URL and headers.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let redactor = Redactor::default();
+        f.debug_struct("Endpoint")
+            .field("url", &self.url.as_ref().map(|url| redactor.url(url)))
+            .field("headers", &redactor.headers(&self.headers, &[]))
+            .field("auth", &self.auth)
+            .finish_non_exhaustive()
     }
 }
 

@@ -119,8 +119,11 @@ impl Effective<'_> {
             let cut = self.cut(now);
             lease.progress = Progress::default();
             lease.attempt_started = now;
-            let attempt = op.attempt(AttemptContext { index, trial, progress: &lease.progress });
-            let (error, by) = match race(attempt, timer.as_mut(), cut, run.cancel).await {
+            let raced = {
+                let attempt = pin!(op.attempt(AttemptContext { index, trial, progress: &lease.progress }));
+                race(attempt, timer.as_mut(), cut, run.cancel).await
+            };
+            let (error, by) = match raced {
                 Ok(Ok(output)) => return Ok((output, lease)),
                 Ok(Err(error)) => (error, None),
                 Err(by) => (op.interrupted(by), Some(by)),
@@ -177,7 +180,7 @@ impl Effective<'_> {
                     let wait = Some((later(end, after), Interrupt::Deadline));
                     // Cancelled here, the lease gives the mark back: the retry was not sent.
                     lease.progress = Progress::default();
-                    if race(std::future::pending::<()>(), timer.as_mut(), wait, run.cancel).await
+                    if race(pin!(std::future::pending::<()>()), timer.as_mut(), wait, run.cancel).await
                         == Err(Interrupt::Cancelled)
                     {
                         return Err(Stop::Cancelled);
@@ -208,7 +211,7 @@ impl Effective<'_> {
             Answer::Later(asking) => asking,
         };
         let end = self.run.end.map(|end| (end.at(), Interrupt::Deadline));
-        let answer = race(asking, timer, end, self.run.cancel).await;
+        let answer = race(pin!(asking), timer, end, self.run.cancel).await;
         *now = Instant::now();
         self.check_time(*now, Duration::ZERO)?;
         answer.map_err(|_| Stop::Deadline)
@@ -300,7 +303,8 @@ impl Effective<'_> {
                 }
             }
         });
-        let permit: Permit = match race(turn, pin!(None), None, self.run.cancel).await {
+        let served = race(pin!(turn), pin!(None), None, self.run.cancel).await;
+        let permit: Permit = match served {
             Ok(answer) => answer?,
             Err(_) => return Err(Stop::Cancelled),
         };

@@ -1,10 +1,11 @@
 //! What every door to this protocol shares: a place, credentials, quirks and rules.
 
 use super::{ModelFamily, Quirks, family};
+use crate::provider::Headers;
 use crate::provider::endpoint::Endpoint;
 use crate::provider::{Auth, RulePack};
 use crate::record::ConfigError;
-use http::{HeaderMap, HeaderName};
+use http::HeaderName;
 use secrecy::SecretString;
 use std::borrow::Cow;
 use url::Url;
@@ -99,7 +100,7 @@ impl ChatApi {
     }
 
     /// The endpoint and the headers of a request.
-    pub(super) fn request_line(&self) -> Result<(Url, HeaderMap), ConfigError> {
+    pub(super) fn request_line(&self) -> Result<(Url, Headers), ConfigError> {
         self.endpoint.request_line()
     }
 }

@@ -80,8 +80,13 @@ static UNKNOWN_REASONING: ModelFamily = reasoning("", SamplingRule::Always, true
 pub(super) fn family<'a>(families: &'a [ModelFamily], model: &str) -> &'a ModelFamily {
     let stem = model.strip_prefix("ft:").unwrap_or(model);
     (families.iter())
-        .find(|family| stem.starts_with(&*family.starts) && stem.contains(&*family.contains))
-        .unwrap_or(if !families.is_empty() && looks_reasoning(stem) { &UNKNOWN_REASONING } else { &UNKNOWN })
+        .find(|family| stem.starts_with(&*family.starts) && has(stem, &family.contains))
+        .unwrap_or_else(|| if !families.is_empty() && looks_reasoning(stem) { &UNKNOWN_REASONING } else { &UNKNOWN })
+}
+
+/// Whether `part` is in `text`; both are short, and a general search would prepare more than it saves.
+fn has(text: &str, part: &str) -> bool {
+    part.is_empty() || text.as_bytes().windows(part.len()).any(|window| window == part.as_bytes())
 }
 
 fn looks_reasoning(stem: &str) -> bool {

@@ -170,6 +170,11 @@ async fn a_retry_that_was_not_sent_is_given_back() {
     assert!(outer.is_err());
     assert_eq!(budget.state(), first_only);
 
+    // Made, but its connection was refused: it stays, or nothing would hold the retries back when a target is down.
+    tokio::time::advance(61 * SECOND).await;
+    bench.fail(Run::default(), [BUSY, WRONG.unsent()]).await;
+    assert_eq!(budget.state(), RetryBudgetState::new(2, 1));
+
     // Begun, but nothing had left when the deadline or a cancel cut it off.
     tokio::time::advance(61 * SECOND).await;
     bench.fail(by_deadline(10 * SECOND), [BUSY, HANGS.unsent()]).await;
