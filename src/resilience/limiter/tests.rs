@@ -322,6 +322,7 @@ fn follows_the_provider_down_but_never_up() -> Result<(), ConfigError> {
     assert_eq!(limiter.predicted_wait_at(0, now), secs(20));
     assert_eq!(state_at(&limiter, now + secs(19)).requests_remaining, Some(0));
     assert!(now_or_never(&limiter, 0, now + secs(19)).is_none());
+    assert_eq!(state_at(&limiter, now + secs(20)).requests_remaining, Some(20), "what has come back since");
     assert!(now_or_never(&limiter, 0, now + secs(20)).is_some());
     Ok(())
 }
@@ -345,6 +346,29 @@ fn a_hint_knows_its_window() -> Result<(), ConfigError> {
     assert!(now_or_never(&limiter, 0, later).is_some());
     assert!(now_or_never(&limiter, 0, later).is_none());
     assert!(now_or_never(&limiter, 0, now + day).is_some());
+    Ok(())
+}
+
+#[test]
+fn what_the_provider_lets_out_is_left_until_its_reset() -> Result<(), ConfigError> {
+    let limiter = RateLimit::new().requests_per_minute(60).follow_provider(true).build()?;
+    let now = Instant::now();
+    let hint = LimitHint {
+        requests_remaining: Some(5),
+        requests_reset: Some(secs(100)),
+        requests_window: Some(secs(86_400)),
+        ..LimitHint::default()
+    };
+    limiter.follow_at(&hint, now);
+    assert_eq!(state_at(&limiter, now + secs(99)).requests_remaining, Some(5), "of the day, however much refills");
+    assert_eq!(state_at(&limiter, now + secs(100)).requests_remaining, Some(60));
+    Ok(())
+}
+
+#[test]
+fn its_users_can_ask_which_share_of_an_estimate_to_reserve() -> Result<(), ConfigError> {
+    assert!((RateLimit::new().estimate_fraction(0.25).build()?.estimate_fraction() - 0.25).abs() < f64::EPSILON);
+    assert!((RateLimit::new().build()?.estimate_fraction() - 1.0).abs() < f64::EPSILON);
     Ok(())
 }
 
