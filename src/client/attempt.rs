@@ -53,7 +53,7 @@ pub(super) struct TargetOperation<'a> {
 /// A successful attempt.
 pub(super) struct Answered {
     pub(super) reply: Reply,
-    pub(super) limits: Option<LimitHint>,
+    pub(super) limits: Option<Box<LimitHint>>,
 }
 
 impl<'a> TargetOperation<'a> {
@@ -143,7 +143,7 @@ impl<'a> TargetOperation<'a> {
                 if self.options.keep_raw {
                     reply.keep_raw(body.clone());
                 }
-                Ok(Answered { reply, limits: self.hint(head) })
+                Ok(Answered { reply, limits: self.hint(head).map(Box::new) })
             }
             Err(failure) => {
                 let failed = self.failed(failure, Some(head), None);

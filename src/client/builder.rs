@@ -169,7 +169,8 @@ impl ClientBuilder {
 
     /// Sends with your own client, for proxies, roots and pools.
     ///
-    /// Build it with `redirect::Policy::none()`: across origins `reqwest` takes `authorization` and cookies off a redirected
+    /// Requests keep this crate's `user-agent`; [`Call::header`](crate::Call::header) sets another. Build the client with
+    /// `redirect::Policy::none()`: across origins `reqwest` takes `authorization` and cookies off a redirected
     /// request, but no other header that may hold a key. Build it with `retry::never()` too: there is one attempt loop.
     #[cfg(feature = "reqwest")]
     pub fn http_client(mut self, client: reqwest::Client) -> Self {

@@ -172,7 +172,7 @@ impl Walk<'_> {
             Ok((answered, lease)) => {
                 let usage = answered.reply.usage();
                 lease.succeed(usage.map(|usage| u32::try_from(usage.total).unwrap_or(u32::MAX)));
-                follow(target, answered.limits.as_ref());
+                follow(target, answered.limits.as_deref());
                 let before = tried.into_iter().map(record).collect();
                 Ok(Answer { reply: answered.reply, attempts: op.attempts(), before })
             }

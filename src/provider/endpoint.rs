@@ -4,7 +4,7 @@ use super::Auth;
 use super::Headers;
 use crate::error::{Redactor, is_secret_header};
 use crate::record::{ConfigError, Problems};
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::fmt;
 use url::Url;
@@ -27,6 +27,7 @@ impl Endpoint {
         let mut headers = HeaderMap::with_capacity(8);
         headers.insert(CONTENT_TYPE, json.clone());
         headers.insert(ACCEPT, json);
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("steadfast/", env!("CARGO_PKG_VERSION"))));
         Self { path, url: locate(base_url, path), headers: headers.into(), header_fault: None, auth: Ok(Auth::None) }
     }
 

@@ -7,10 +7,8 @@ use std::time::Duration;
 /// A client as this crate wants it: it follows no redirect (keys must not cross an origin) and sends nothing twice by
 /// itself (there is one attempt loop).
 pub(crate) fn default_client(connect_timeout: Option<Duration>) -> reqwest::Result<reqwest::Client> {
-    let mut builder = reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .user_agent(concat!("steadfast/", env!("CARGO_PKG_VERSION")));
+    let mut builder =
+        reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).retry(reqwest::retry::never());
     if let Some(timeout) = connect_timeout {
         builder = builder.connect_timeout(timeout);
     }

@@ -22,7 +22,7 @@ async fn exhausted() -> LlmError {
     failure(&client, Call::user("What is up?").temperature(0.5).request_id("call-1")).await
 }
 
-/// The same JSON with every point in time taken out.
+/// The same JSON with every point in time, and this crate's version, taken out.
 fn timeless(mut value: Value) -> Value {
     fn visit(value: &mut Value) {
         match value {
@@ -32,6 +32,10 @@ fn timeless(mut value: Value) -> Value {
                         Value::String(time) if matches!(name.as_str(), "started_at" | "opened_at" | "resets_at") => {
                             assert!(time.ends_with('Z') && time.contains('T'), "{time} is not RFC 3339");
                             "(a point in time)".clone_into(time);
+                        }
+                        Value::String(agent) if name == "user-agent" => {
+                            assert_eq!(*agent, concat!("steadfast/", env!("CARGO_PKG_VERSION")));
+                            "steadfast/(a version)".clone_into(agent);
                         }
                         value => visit(value),
                     }
