@@ -5,10 +5,15 @@
 
 mod auth;
 mod compatible;
+mod endpoint;
+mod env;
 mod failure;
 mod http;
+mod json;
+mod lenient;
 mod openai;
 mod preset;
+mod refusal;
 mod rules;
 
 pub(crate) use self::http::request_id;

@@ -1,6 +1,7 @@
 //! Any server that speaks OpenAI's chat completions.
 
-use super::openai::{ChatApi, Quirks, env_key};
+use super::env::env_key;
+use super::openai::{ChatApi, Quirks};
 use super::{Auth, EncodeContext, Failure, Head, HttpRequest, Preset, Provider, RulePack};
 use crate::LlmError;
 use crate::chat::{Reply, Request};

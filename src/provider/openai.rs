@@ -10,12 +10,12 @@ pub(super) use api::ChatApi;
 pub use family::{ModelFamily, SamplingRule};
 pub use quirks::{Quirks, TokenField};
 
+use super::env::{env_key, env_var};
 use super::{Auth, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack};
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::record::ConfigError;
 use bytes::Bytes;
-use http::HeaderValue;
 use secrecy::SecretString;
 
 /// Where OpenAI is.
@@ -48,14 +48,13 @@ impl OpenAi {
     /// When `OPENAI_API_KEY` is not set; the error names it.
     pub fn from_env() -> Result<Self, ConfigError> {
         let mut this = Self::new(env_key(&["OPENAI_API_KEY"])?);
-        let var = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
-        if let Some(url) = var("OPENAI_BASE_URL") {
+        if let Some(url) = env_var("OPENAI_BASE_URL") {
             this = this.base_url(&url);
         }
-        if let Some(organization) = var("OPENAI_ORG_ID") {
+        if let Some(organization) = env_var("OPENAI_ORG_ID") {
             this = this.organization(&organization);
         }
-        if let Some(project) = var("OPENAI_PROJECT_ID") {
+        if let Some(project) = env_var("OPENAI_PROJECT_ID") {
             this = this.project(&project);
         }
         Ok(this)
@@ -116,21 +115,4 @@ impl Provider for OpenAi {
     fn auth(&self) -> &Auth {
         self.0.auth()
     }
-}
-
-/// The first of these environment variables that is set.
-pub(super) fn env_key(names: &[&str]) -> Result<SecretString, ConfigError> {
-    names
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|key| !key.trim().is_empty()))
-        .map(|key| SecretString::from(key.trim().to_owned()))
-        .ok_or_else(|| ConfigError::new(names.join(" or "), "not set", "an API key in this environment variable"))
-}
-
-/// The headers that every request of this protocol has.
-fn base_headers() -> http::HeaderMap {
-    let mut headers = http::HeaderMap::with_capacity(8);
-    headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(http::header::ACCEPT, HeaderValue::from_static("application/json"));
-    headers
 }

@@ -1,9 +1,10 @@
 //! What every door to this protocol shares: a place, credentials, quirks and rules.
 
-use super::{ModelFamily, Quirks, base_headers, family};
+use super::{ModelFamily, Quirks, family};
+use crate::provider::endpoint::Endpoint;
 use crate::provider::{Auth, RulePack};
-use crate::record::{ConfigError, Problems};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use crate::record::ConfigError;
+use http::{HeaderMap, HeaderName};
 use secrecy::SecretString;
 use std::borrow::Cow;
 use url::Url;
@@ -12,12 +13,7 @@ use url::Url;
 #[derive(Clone, Debug)]
 pub(in crate::provider) struct ChatApi {
     name: Cow<'static, str>,
-    /// The complete URL of the endpoint, or why there is none.
-    url: Result<Url, ConfigError>,
-    headers: HeaderMap,
-    /// What is wrong with a header that was set.
-    header_fault: Option<ConfigError>,
-    auth: Result<Auth, ConfigError>,
+    endpoint: Endpoint,
     pub(super) quirks: Quirks,
     pub(super) families: Cow<'static, [ModelFamily]>,
     rules: RulePack,
@@ -32,10 +28,7 @@ impl ChatApi {
     ) -> Self {
         Self {
             name: name.into(),
-            url: endpoint(base_url),
-            headers: base_headers(),
-            header_fault: None,
-            auth: Ok(Auth::None),
+            endpoint: Endpoint::new(base_url, &["/chat/completions"]),
             families: if quirks.openai_models { Cow::Borrowed(family::OPENAI) } else { Cow::Borrowed(&[]) },
             quirks,
             rules,
@@ -48,34 +41,29 @@ impl ChatApi {
     }
 
     pub(in crate::provider) fn base_url(mut self, base_url: &str) -> Self {
-        self.url = endpoint(base_url);
+        self.endpoint = self.endpoint.base_url(base_url);
         self
     }
 
     pub(in crate::provider) fn api_key(mut self, key: SecretString) -> Self {
-        self.auth = match self.quirks.key_header {
+        self.endpoint = self.endpoint.auth(match self.quirks.key_header {
             None => Auth::bearer(key),
             Some(name) => Auth::header(HeaderName::from_static(name), key),
-        };
+        });
         self
     }
 
     pub(in crate::provider) fn missing_key(mut self, variables: &[&str]) -> Self {
-        self.auth = Err(ConfigError::new(
+        self.endpoint = self.endpoint.auth(Err(ConfigError::new(
             "api_key",
             "not given",
             format!("a key (`api_key(..)`, or `from_env` with {})", variables.join(" or ")),
-        ));
+        )));
         self
     }
 
     pub(in crate::provider) fn header(mut self, name: &str, value: &str) -> Self {
-        match (HeaderName::try_from(name), HeaderValue::from_str(value)) {
-            (Ok(name), Ok(value)) => {
-                self.headers.insert(name, value);
-            }
-            _ => self.header_fault = Some(ConfigError::new(name, "(not shown)", "a valid HTTP header")),
-        }
+        self.endpoint = self.endpoint.header(name, value);
         self
     }
 
@@ -103,46 +91,15 @@ impl ChatApi {
     }
 
     pub(in crate::provider) fn auth(&self) -> &Auth {
-        self.auth.as_ref().unwrap_or(&Auth::None)
+        self.endpoint.credentials()
     }
 
     pub(in crate::provider) fn check(&self) -> Result<(), ConfigError> {
-        let mut problems = Problems::default();
-        problems.take(self.url.as_ref().map_err(Clone::clone));
-        problems.take(self.auth.as_ref().map_err(Clone::clone));
-        if let Some(fault) = &self.header_fault {
-            problems.add(fault.clone());
-        }
-        problems.finish()
+        self.endpoint.check()
     }
 
     /// The endpoint and the headers of a request.
     pub(super) fn request_line(&self) -> Result<(Url, HeaderMap), ConfigError> {
-        Ok((self.url.clone()?, self.headers.clone()))
-    }
-}
-
-/// Appends the endpoint to a base URL, whose path is kept: `/v1` is never assumed.
-fn endpoint(base_url: &str) -> Result<Url, ConfigError> {
-    let refused = |allowed: &str| ConfigError::new("base_url", shown(base_url), allowed);
-    if base_url.contains(['{', '}']) {
-        return Err(refused("a URL whose {placeholders} are filled in"));
-    }
-    let mut url =
-        Url::parse(base_url).map_err(|e| refused(&format!("an absolute URL such as {} ({e})", super::BASE_URL)))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-        return Err(refused("an http or https URL with a host"));
-    }
-    let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
-    url.set_path(&path);
-    Ok(url)
-}
-
-/// The URL as an error may show it: without what stands before an `@` or behind a `?`.
-fn shown(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    match url.rsplit_once('@') {
-        Some((_secret, rest)) => format!("…@{rest}"),
-        None => format!("`{url}`"),
+        self.endpoint.request_line()
     }
 }

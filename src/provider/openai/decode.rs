@@ -5,13 +5,13 @@
 
 use super::ChatApi;
 use crate::chat::{FinishReason, Reply, Usage};
-use crate::provider::{AnswerFault, Failure, Head, request_id};
+use crate::provider::lenient::{Count, Present, Words};
+use crate::provider::{AnswerFault, Failure, Head, json, request_id};
 use bytes::Bytes;
-use http::StatusCode;
 use serde::Deserialize;
 
 mod lenient;
-use lenient::{Count, Finish, Object, Present, Text, Words};
+use lenient::{Finish, Object, Text};
 
 #[derive(Deserialize)]
 struct Answer {
@@ -95,17 +95,7 @@ struct OutputDetails {
 impl ChatApi {
     pub(in crate::provider) fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
         let failed = |fault| Failure::of(head, body).fault(fault);
-        if head.status != StatusCode::OK {
-            return Err(Failure::of(head, body));
-        }
-        let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
-        if text.is_empty() {
-            return Err(failed(AnswerFault::Empty));
-        }
-        let answer: Answer = match serde_json::from_slice(text) {
-            Ok(answer) => answer,
-            Err(e) => return Err(failed(unreadable(head, text, &e))),
-        };
+        let answer: Answer = json::read(head, body)?;
         let Some(choice) = answer.choices.and_then(|choices| choices.into_iter().next()) else {
             let is_error = answer.error.0 || answer.object.is_error;
             return Err(failed(if is_error { AnswerFault::Error } else { AnswerFault::Empty }));
@@ -129,23 +119,6 @@ impl ChatApi {
             .with_model(answer.model.0)
             .with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
     }
-}
-
-/// Why a 200 could not be read, without a word of what is in it.
-fn unreadable(head: &Head, text: &[u8], error: &serde_json::Error) -> AnswerFault {
-    let kind = head.header("content-type").and_then(|kind| kind.split(';').next()).unwrap_or("no content type");
-    AnswerFault::Invalid(if head.headers.contains_key("content-encoding") {
-        let encoding = head.header("content-encoding").unwrap_or("unknown");
-        format!("the body is compressed ({encoding}) although no encoding was offered; feature `gzip` decodes gzip")
-    } else if text.starts_with(b"<") {
-        format!("a page came ({kind}, {} bytes) where JSON was expected; is the base URL right?", text.len())
-    } else if error.is_eof() {
-        format!("the JSON is cut after {} bytes", text.len())
-    } else {
-        // serde's own message may quote a value of the body.
-        let what = if error.is_data() { "the JSON has another shape" } else { "the body is not JSON" };
-        format!("{what} ({kind}, {} bytes, line {} column {})", text.len(), error.line(), error.column())
-    })
 }
 
 impl Counts {

@@ -4,8 +4,9 @@ use super::family::{SamplingRule, family};
 use super::{ChatApi, ModelFamily, TokenField};
 use crate::LlmError;
 use crate::chat::{Content, Request};
-use crate::provider::{EncodeContext, HttpRequest};
-use crate::record::{ErrorCode, Issues};
+use crate::provider::refusal::{check_range, unsupported};
+use crate::provider::{EncodeContext, HttpRequest, json};
+use crate::record::ErrorCode;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 impl ChatApi {
@@ -24,15 +25,8 @@ impl ChatApi {
     /// What the protocol or the model is known to refuse is refused here, before anything is sent.
     fn check_sampling(&self, request: &Request, model: &str, family: &ModelFamily) -> Result<(), LlmError> {
         let sampling = &request.sampling;
-        let range = |what: &str, value: Option<f64>, max: f64| match value {
-            Some(value) if !(0.0..=max).contains(&value) => Err(LlmError::of(
-                ErrorCode::InvalidCall,
-                format!("{what} {value} is out of range; {} takes 0 to {max}", self.name()),
-            )),
-            _ => Ok(()),
-        };
-        range("temperature", sampling.temperature, self.quirks.max_temperature)?;
-        range("top_p", sampling.top_p, 1.0)?;
+        check_range(self.name(), "temperature", sampling.temperature, self.quirks.max_temperature)?;
+        check_range(self.name(), "top_p", sampling.top_p, 1.0)?;
         if sampling.stop.len() > self.quirks.max_stop {
             let (given, max) = (sampling.stop.len(), self.quirks.max_stop);
             let message = format!("{given} stop texts are set; {} takes {max}", self.name());
@@ -59,15 +53,11 @@ impl ChatApi {
     fn unsupported(&self, setting: &str, model: &str, family: &ModelFamily) -> LlmError {
         let cure = match family.sampling {
             SamplingRule::WithoutReasoning if setting != "stop" => {
-                r#"; leave it out, or switch reasoning off with extra {"reasoning_effort": "none"}"#
+                r#"leave it out, or switch reasoning off with extra {"reasoning_effort": "none"}"#
             }
-            _ => "; leave it out, or choose another model",
+            _ => "leave it out, or choose another model",
         };
-        LlmError::of(
-            ErrorCode::UnsupportedCapability,
-            format!("{}: {model} does not take {setting}{cure}", self.name()),
-        )
-        .with_issues(Issues::Capability { capability: setting.to_owned(), model: model.to_owned() })
+        unsupported(self.name(), model, setting, cure)
     }
 }
 
@@ -81,19 +71,9 @@ struct Body<'a> {
 
 impl Body<'_> {
     fn to_bytes(&self) -> Result<Vec<u8>, LlmError> {
-        let failed = |e| LlmError::of(ErrorCode::InvalidCall, "the request cannot be written as JSON").with_source(e);
-        if self.request.extra.is_empty() {
-            let text: usize = self.request.turns().map(|(_, content)| content.text().len() + 32).sum();
-            let mut body =
-                Vec::with_capacity(text + text / 16 + self.request.system.as_ref().map_or(0, String::len) + 256);
-            serde_json::to_writer(&mut body, self).map_err(failed)?;
-            return Ok(body);
-        }
-        let mut value = serde_json::to_value(self).map_err(failed)?;
-        if let Some(fields) = value.as_object_mut() {
-            fields.extend(self.request.extra.clone());
-        }
-        serde_json::to_vec(&value).map_err(failed)
+        let text: usize = self.request.turns().map(|(_, content)| content.text().len() + 32).sum();
+        let capacity = text + text / 16 + self.request.system.as_ref().map_or(0, String::len) + 256;
+        json::write(self, &self.request.extra, &[], capacity)
     }
 
     fn token_field(&self) -> TokenField {

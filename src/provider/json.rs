@@ -1,0 +1,87 @@
+//! Bodies as JSON: how adapters write them, and how they read them.
+
+use super::{AnswerFault, Failure, Head};
+use crate::LlmError;
+use crate::record::ErrorCode;
+use bytes::Bytes;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Writes a body: what the adapter says, then the call's `extra` fields over it.
+///
+/// Objects named in `nested` are merged field by field, since a caller who adds one option means to keep the others.
+/// `capacity` is a guess at the length in bytes.
+pub(super) fn write(
+    body: &impl Serialize,
+    extra: &Map<String, Value>,
+    nested: &[&str],
+    capacity: usize,
+) -> Result<Vec<u8>, LlmError> {
+    let failed = |e| LlmError::of(ErrorCode::InvalidCall, "the request cannot be written as JSON").with_source(e);
+    if extra.is_empty() {
+        let mut bytes = Vec::with_capacity(capacity);
+        serde_json::to_writer(&mut bytes, body).map_err(failed)?;
+        return Ok(bytes);
+    }
+    let mut value = serde_json::to_value(body).map_err(failed)?;
+    if let Some(fields) = value.as_object_mut() {
+        for (name, more) in extra {
+            match (fields.get_mut(name), more) {
+                (Some(Value::Object(have)), Value::Object(more)) if nested.contains(&name.as_str()) => {
+                    have.extend(more.clone());
+                }
+                _ => {
+                    fields.insert(name.clone(), more.clone());
+                }
+            }
+        }
+    }
+    serde_json::to_vec(&value).map_err(failed)
+}
+
+/// Reads the body of a success. Another status than 200, a body that is empty or is not of this shape is a failure.
+pub(super) fn read<'a, T: Deserialize<'a>>(head: &'a Head, body: &'a Bytes) -> Result<T, Failure<'a>> {
+    let failed = |fault| Failure::of(head, body).fault(fault);
+    if head.status != StatusCode::OK {
+        return Err(Failure::of(head, body));
+    }
+    let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
+    if text.is_empty() {
+        return Err(failed(AnswerFault::Empty));
+    }
+    serde_json::from_slice(text).map_err(|error| failed(unreadable(head, text, &error)))
+}
+
+/// Why a 200 could not be read, without a word of what is in it.
+fn unreadable(head: &Head, text: &[u8], error: &serde_json::Error) -> AnswerFault {
+    let kind = head.header("content-type").and_then(|kind| kind.split(';').next()).unwrap_or("no content type");
+    AnswerFault::Invalid(if head.headers.contains_key("content-encoding") {
+        let encoding = head.header("content-encoding").unwrap_or("unknown");
+        format!("the body is compressed ({encoding}) although no encoding was offered; feature `gzip` decodes gzip")
+    } else if text.starts_with(b"<") {
+        format!("a page came ({kind}, {} bytes) where JSON was expected; is the base URL right?", text.len())
+    } else if error.is_eof() {
+        format!("the JSON is cut after {} bytes", text.len())
+    } else {
+        // serde's own message may quote a value of the body.
+        let what = if error.is_data() { "the JSON has another shape" } else { "the body is not JSON" };
+        format!("{what} ({kind}, {} bytes, line {} column {})", text.len(), error.line(), error.column())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn extra_fields_come_last_and_named_objects_are_merged() {
+        let body = json!({"options": {"a": 1, "b": 2}, "choice": {"type": "x", "name": "n"}, "n": 1});
+        let extra = json!({"options": {"b": 3, "c": 4}, "choice": {"type": "y"}, "m": 2});
+        let Value::Object(extra) = extra else { unreachable!() };
+        let bytes = write(&body, &extra, &["options"], 0).unwrap();
+        let expected = json!({"options": {"a": 1, "b": 3, "c": 4}, "choice": {"type": "y"}, "n": 1, "m": 2});
+        assert_eq!(serde_json::from_slice::<Value>(&bytes).unwrap(), expected);
+    }
+}

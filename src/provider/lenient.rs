@@ -1,0 +1,214 @@
+//! Readers that take a value in every shape in which servers have sent it: a field that nobody needs never costs an answer.
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Implements `Deserialize` by the methods of a visitor, one for each shape that is taken.
+macro_rules! lenient {
+    ($name:ident, $lifetime:lifetime, { $($method:item)* }) => {
+        impl<$lifetime> Deserialize<$lifetime> for $name {
+            fn deserialize<D: Deserializer<$lifetime>>(from: D) -> Result<Self, D::Error> {
+                struct Reader;
+                impl<$lifetime> Visitor<$lifetime> for Reader {
+                    type Value = $name;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str(stringify!($name))
+                    }
+
+                    $($method)*
+                }
+                from.deserialize_any(Reader)
+            }
+        }
+    };
+}
+
+pub(in crate::provider) use lenient;
+
+/// Reads a list and drops it.
+pub(in crate::provider) fn skip_list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<(), A::Error> {
+    while list.next_element::<IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
+/// Reads an object and drops it; whether there was anything in it.
+pub(in crate::provider) fn skip_object<'de, A: MapAccess<'de>>(mut object: A) -> Result<bool, A::Error> {
+    let mut any = false;
+    while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+        any = true;
+    }
+    Ok(any)
+}
+
+/// Text, or none where something else came.
+#[derive(Default)]
+pub(in crate::provider) struct Words(pub(in crate::provider) Option<String>);
+
+lenient!(Words, 'de, {
+    fn visit_str<E: Error>(self, text: &str) -> Result<Words, E> {
+        Ok(Words(Some(text.to_owned())))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Words, E> {
+        Ok(Words(Some(text)))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Words, E> {
+        Ok(Words(None))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Words, E> {
+        Ok(Words(None))
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Words, E> {
+        Ok(Words(None))
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Words, E> {
+        Ok(Words(None))
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Words, E> {
+        Ok(Words(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Words, A::Error> {
+        skip_list(list).map(|()| Words(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Words, A::Error> {
+        skip_object(object).map(|_| Words(None))
+    }
+});
+
+/// A count of tokens: a number, a number as text, or none.
+#[derive(Clone, Copy, Default)]
+pub(in crate::provider) struct Count(pub(in crate::provider) Option<u64>);
+
+lenient!(Count, 'de, {
+    fn visit_u64<E: Error>(self, count: u64) -> Result<Count, E> {
+        Ok(Count(Some(count)))
+    }
+
+    fn visit_i64<E: Error>(self, _negative: i64) -> Result<Count, E> {
+        Ok(Count(None))
+    }
+
+    fn visit_f64<E: Error>(self, count: f64) -> Result<Count, E> {
+        // Resellers weight their counts. The cast saturates.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Ok(Count((count >= 0.0).then(|| count.round() as u64)))
+    }
+
+    fn visit_str<E: Error>(self, count: &str) -> Result<Count, E> {
+        Ok(Count(count.trim().parse().ok()))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Count, E> {
+        Ok(Count(None))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Count, E> {
+        Ok(Count(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Count, A::Error> {
+        skip_list(list).map(|()| Count(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Count, A::Error> {
+        skip_object(object).map(|_| Count(None))
+    }
+});
+
+/// Whether there is something: `null`, `false`, `""` and `{}` are nothing.
+#[derive(Default)]
+pub(in crate::provider) struct Present(pub(in crate::provider) bool);
+
+lenient!(Present, 'de, {
+    fn visit_unit<E: Error>(self) -> Result<Present, E> {
+        Ok(Present(false))
+    }
+
+    fn visit_bool<E: Error>(self, there: bool) -> Result<Present, E> {
+        Ok(Present(there))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Present, E> {
+        Ok(Present(!text.is_empty()))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Present, E> {
+        Ok(Present(number != 0))
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Present, E> {
+        Ok(Present(true))
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Present, E> {
+        Ok(Present(true))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Present, A::Error> {
+        skip_list(list).map(|()| Present(true))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Present, A::Error> {
+        skip_object(object).map(Present)
+    }
+});
+
+/// The fields of an object, or their defaults where something else came.
+#[derive(Default)]
+pub(in crate::provider) struct Fields<T>(pub(in crate::provider) T);
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Fields<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for Reader<T> {
+            type Value = Fields<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Fields<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(object)).map(Fields)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Fields<T>, A::Error> {
+                skip_list(list).map(|()| Fields::default())
+            }
+
+            fn visit_str<E: Error>(self, _: &str) -> Result<Fields<T>, E> {
+                Ok(Fields::default())
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Fields<T>, E> {
+                Ok(Fields::default())
+            }
+
+            fn visit_bool<E: Error>(self, _: bool) -> Result<Fields<T>, E> {
+                Ok(Fields::default())
+            }
+
+            fn visit_u64<E: Error>(self, _: u64) -> Result<Fields<T>, E> {
+                Ok(Fields::default())
+            }
+
+            fn visit_i64<E: Error>(self, _: i64) -> Result<Fields<T>, E> {
+                Ok(Fields::default())
+            }
+
+            fn visit_f64<E: Error>(self, _: f64) -> Result<Fields<T>, E> {
+                Ok(Fields::default())
+            }
+        }
+        from.deserialize_any(Reader(PhantomData))
+    }
+}

@@ -1,0 +1,23 @@
+//! What an adapter refuses before anything is sent.
+
+use crate::LlmError;
+use crate::record::{ErrorCode, Issues};
+
+/// Refuses a value that is not within 0 and `max`; `f64::MAX` means that the protocol names no maximum.
+pub(super) fn check_range(provider: &str, setting: &str, value: Option<f64>, max: f64) -> Result<(), LlmError> {
+    match value {
+        Some(value) if !(0.0..=max).contains(&value) => {
+            let taken = if max < f64::MAX { format!("0 to {max}") } else { "0 or more".to_owned() };
+            let message = format!("{setting} {value} is out of range; {provider} takes {taken}");
+            Err(LlmError::of(ErrorCode::InvalidCall, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a setting that this model or protocol is known not to take. `cure` says what to do instead.
+pub(super) fn unsupported(provider: &str, model: &str, setting: &str, cure: &str) -> LlmError {
+    let message = format!("{provider}: {model} does not take {setting}; {cure}");
+    LlmError::of(ErrorCode::UnsupportedCapability, message)
+        .with_issues(Issues::Capability { capability: setting.to_owned(), model: model.to_owned() })
+}
