@@ -15,6 +15,7 @@ mod openai;
 mod preset;
 mod refusal;
 mod rules;
+mod template;
 
 pub(crate) use self::http::request_id;
 pub use self::http::{Head, HttpRequest};
@@ -22,13 +23,35 @@ pub use auth::{Auth, AuthHeader, AuthQuery, Authorize, Authorized, Credential, C
 pub use compatible::OpenAiCompatible;
 pub use failure::{AnswerFault, Failure, TransportFault};
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
-pub use preset::Preset;
+pub use preset::{Placeholder, Preset};
 pub use rules::{Basis, Classified, RulePack};
 
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::record::ConfigError;
 use bytes::Bytes;
+
+/// The methods of [`Provider`] that an adapter leaves to the part of it that holds its settings.
+macro_rules! settings_by {
+    ($part:tt) => {
+        fn name(&self) -> &str {
+            self.$part.name()
+        }
+
+        fn check(&self) -> Result<(), $crate::record::ConfigError> {
+            self.$part.check()
+        }
+
+        fn rules(&self) -> &$crate::provider::RulePack {
+            self.$part.rules()
+        }
+
+        fn auth(&self) -> &$crate::provider::Auth {
+            self.$part.auth()
+        }
+    };
+}
+use settings_by;
 
 /// One protocol, spoken to one place.
 ///
