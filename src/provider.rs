@@ -14,6 +14,7 @@ mod lenient;
 mod openai;
 mod preset;
 mod refusal;
+mod responses;
 mod rules;
 mod template;
 
@@ -24,6 +25,7 @@ pub use compatible::OpenAiCompatible;
 pub use failure::{AnswerFault, Failure, TransportFault};
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::{Placeholder, Preset};
+pub use responses::OpenAiResponses;
 pub use rules::{Basis, Classified, RulePack};
 
 use crate::LlmError;
