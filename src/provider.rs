@@ -4,6 +4,7 @@
 //! environment, and never sees a credential on its way: [`Provider::auth`] says what to add, the client adds it.
 
 mod auth;
+mod azure;
 mod compatible;
 mod endpoint;
 mod env;
@@ -21,6 +22,7 @@ mod template;
 pub(crate) use self::http::request_id;
 pub use self::http::{Head, HttpRequest};
 pub use auth::{Auth, AuthHeader, AuthQuery, Authorize, Authorized, Credential, CredentialSource, SourceAuth};
+pub use azure::AzureOpenAi;
 pub use compatible::OpenAiCompatible;
 pub use failure::{AnswerFault, Failure, TransportFault};
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
