@@ -6,6 +6,7 @@
 mod auth;
 mod azure;
 mod compatible;
+mod custom;
 mod endpoint;
 mod env;
 mod failure;
@@ -24,6 +25,7 @@ pub use self::http::{Head, HttpRequest};
 pub use auth::{Auth, AuthHeader, AuthQuery, Authorize, Authorized, Credential, CredentialSource, SourceAuth};
 pub use azure::AzureOpenAi;
 pub use compatible::OpenAiCompatible;
+pub use custom::{Custom, Encoded};
 pub use failure::{AnswerFault, Failure, TransportFault};
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::{Placeholder, Preset};
