@@ -27,6 +27,7 @@
 //! Real sockets and a paused clock do not go together: the clock jumps while bytes are on their way.
 
 mod answer;
+mod azure;
 mod delivery;
 mod fake;
 mod fault;
@@ -34,6 +35,7 @@ mod http1;
 mod journal;
 mod openai;
 mod protocol;
+mod responses;
 mod script;
 mod serve;
 #[cfg(test)]

@@ -49,6 +49,15 @@ pub(super) fn count_tokens(text: &str) -> u64 {
     u64::try_from(text.chars().count().div_ceil(4)).unwrap_or(u64::MAX)
 }
 
+/// The text of a message, given as a string or in parts.
+pub(super) fn text_of(content: &serde_json::Value) -> String {
+    match content {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Array(parts) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
 /// An answer in its final shape, but for its delivery.
 #[derive(Clone, Debug)]
 pub(super) struct Rendered {
