@@ -1,8 +1,24 @@
-//! Calls to large language models that survive.
+#![doc = include_str!("../README.md")]
+//!
+//! # Where things are
+//!
+//! | | |
+//! |---|---|
+//! | [`Client`], [`Target`], [`Call`] | what an application holds, what it guards, what it asks |
+//! | [`LlmError`], [`record`] | why a call failed, and the plain data of it |
+//! | [`chat`] | the words: requests and replies, the same for every provider |
+//! | [`provider`] | one adapter a protocol, and the rules that read errors |
+//! | [`resilience`] | retry, circuit breaker, retry budget, rate limiter, and [`Policy`](resilience::Policy) around any operation |
+//! | [`observe`] | what happens in a client, told to whoever listens |
+//! | [`guides`] | one page a topic: when, how to size, defaults, events, anti-patterns |
+//! | [`transport`] | the seam to the network |
+//! | `testing` | a provider that misbehaves on command (feature `testing`) |
 
 pub mod chat;
 mod client;
 mod error;
+pub mod guides;
+pub mod integrations;
 pub mod observe;
 pub mod provider;
 pub mod record;

@@ -3,6 +3,7 @@
 //! An adapter is a pure function of its inputs: bytes in, bytes out. It opens no socket, reads no clock and no
 //! environment, and never sees a credential on its way: [`Provider::auth`] says what to add, the client adds it.
 
+mod anthropic;
 mod auth;
 mod azure;
 mod compatible;
@@ -10,9 +11,11 @@ mod custom;
 mod endpoint;
 mod env;
 mod failure;
+mod gemini;
 mod http;
 mod json;
 mod lenient;
+mod ollama;
 mod openai;
 mod preset;
 mod refusal;
@@ -22,11 +25,14 @@ mod template;
 
 pub(crate) use self::http::request_id;
 pub use self::http::{Head, HttpRequest};
+pub use anthropic::{Anthropic, AnthropicFamily, AnthropicSampling};
 pub use auth::{Auth, AuthHeader, AuthQuery, Authorize, Authorized, Credential, CredentialSource, SourceAuth};
 pub use azure::AzureOpenAi;
 pub use compatible::OpenAiCompatible;
 pub use custom::{Custom, Encoded};
 pub use failure::{AnswerFault, Failure, TransportFault};
+pub use gemini::{Gemini, GeminiFamily};
+pub use ollama::Ollama;
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::{Placeholder, Preset};
 pub use responses::OpenAiResponses;

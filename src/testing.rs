@@ -24,16 +24,23 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Real sockets and a paused clock do not go together: the clock jumps while bytes are on their way.
+//! Real sockets and a paused clock do not go together: the clock jumps while bytes are on their way. [`MemoryTransport`]
+//! plays the same scripts without a socket, so that a test of minutes takes none.
 
 mod answer;
+mod anthropic;
 mod azure;
+mod backend;
 mod delivery;
 mod fake;
 mod fault;
+mod gemini;
 mod http1;
 mod journal;
+mod memory;
+mod ollama;
 mod openai;
+mod outgoing;
 mod protocol;
 mod responses;
 mod script;
@@ -47,3 +54,4 @@ pub use delivery::Piece;
 pub use fake::{FakeProvider, FakeProviderBuilder, RefusedProvider};
 pub use fault::Fault;
 pub use journal::Received;
+pub use memory::{MemoryNetwork, MemoryTransport};

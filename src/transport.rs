@@ -7,7 +7,7 @@ mod response;
 pub use response::{BodyStream, Response};
 
 #[cfg(feature = "reqwest")]
-pub(crate) use over_reqwest::default_client;
+pub(crate) use over_reqwest::{default_client, sort};
 
 use crate::provider::{HttpRequest, TransportFault};
 use std::error::Error;

@@ -36,8 +36,10 @@ pub(super) struct TargetOperation<'a> {
     model: &'a str,
     /// What every attempt sends, without credentials.
     request: HttpRequest,
-    /// When the running attempt was sent.
+    /// When the running attempt was sent, if it was.
     sent_at: Option<tokio::time::Instant>,
+    /// The failure whose body the running attempt is reading: what is left of it when the attempt is cut off.
+    refusal: Option<(Head, BytesMut)>,
     attempts: u32,
     /// The credentials of the running attempt.
     applied: Applied,
@@ -76,6 +78,7 @@ impl<'a> TargetOperation<'a> {
             model,
             request,
             sent_at: None,
+            refusal: None,
             attempts: 0,
             applied: Applied::default(),
             token_rejected: false,
@@ -89,6 +92,7 @@ impl<'a> TargetOperation<'a> {
 
     async fn send(&mut self, cx: AttemptContext<'_>) -> Result<Answered, AttemptFailure> {
         self.attempts += 1;
+        (self.sent_at, self.refusal) = (None, None);
         let mut request = self.request.clone();
         let auth = self.target.provider.auth();
         self.applied = match self.target.credentials.apply(auth, &self.options.headers, &mut request).await {
@@ -109,9 +113,11 @@ impl<'a> TargetOperation<'a> {
         cx.progress.head();
         self.tell_redirect(&response);
         if response.head.status != StatusCode::OK {
-            let body = failure_body(&mut response).await;
-            let failed = self.refused(&response, &body);
-            return Err(self.fresh_token(failed));
+            let (head, body) = self.refusal.insert((response.head.clone(), BytesMut::new()));
+            // What came until then is enough: the status has said that it failed.
+            let _ = timeout(FAILURE_BODY_TIME, response.read_some(FAILURE_BODY, body)).await;
+            let (head, body) = (head.clone(), body.split().freeze());
+            return Err(self.refused(&head, &body));
         }
         let body = response.read(self.client.max_response_bytes).await.map_err(|error| self.broken(error))?;
         self.read(&response.head, &body)
@@ -145,8 +151,7 @@ impl<'a> TargetOperation<'a> {
     }
 
     /// An answer whose status says that it failed.
-    fn refused(&self, response: &Response, body: &Bytes) -> AttemptFailure {
-        let head = &response.head;
+    fn refused(&mut self, head: &Head, body: &Bytes) -> AttemptFailure {
         let mut failed = match self.target.provider.decode(head, body) {
             Err(failure) => self.failed(failure, Some(head), None),
             // An adapter may take another status than 200 for a success; this client reads whole answers of 200 only.
@@ -160,7 +165,7 @@ impl<'a> TargetOperation<'a> {
             let message = line(None, &failed.what, None, failed.error.provider_message());
             failed = failed.change(|record| record.message = message);
         }
-        failed
+        self.fresh_token(failed)
     }
 
     /// There are no credentials: nothing was sent.
@@ -274,14 +279,6 @@ impl<'a> TargetOperation<'a> {
     }
 }
 
-/// The body of a failure, as much of it as comes soon.
-async fn failure_body(response: &mut Response) -> Bytes {
-    let mut body = BytesMut::new();
-    // What came until then is enough: the status has said that it failed.
-    let _ = timeout(FAILURE_BODY_TIME, response.read_some(FAILURE_BODY, &mut body)).await;
-    body.freeze()
-}
-
 /// The place that a redirect points to, without its path and query, which may hold secrets.
 fn origin(to: &str, from: &url::Url) -> String {
     from.join(to).map_or_else(|_| "an unreadable place".to_owned(), |url| url.origin().ascii_serialization())
@@ -308,20 +305,22 @@ impl Operation for TargetOperation<'_> {
     }
 
     fn interrupted(&mut self, by: Interrupt) -> AttemptFailure {
-        let failure = match by {
-            Interrupt::Timeout(after) => {
+        let failure = match (by, self.refusal.take()) {
+            // Only its body is late: the failure is the one that its head tells of, with the wait that it advises.
+            (Interrupt::Timeout(_), Some((head, body))) => return self.refused(&head, &body.freeze()),
+            (Interrupt::Timeout(after), None) => {
                 let what = format!("request timeout after {}", super::failure::Human(after));
                 AttemptFailure::of(ErrorCode::RequestTimeout, what)
             }
-            Interrupt::Deadline => AttemptFailure::of(ErrorCode::DeadlineExceeded, "deadline exceeded".to_owned()),
-            Interrupt::Cancelled => {
+            (Interrupt::Deadline, _) => AttemptFailure::of(ErrorCode::DeadlineExceeded, "deadline exceeded".to_owned()),
+            (Interrupt::Cancelled, _) => {
                 let what = "cancelled by the caller".to_owned();
                 let error = LlmError::new(ErrorKind::Aborted, what.clone());
                 AttemptFailure { verdict: verdict_of(&error), error, what, spent: None, limits: None }
             }
         };
-        let snapshot = self.snapshot(&self.redactor());
-        failure.change(|record| record.request = Some(snapshot))
+        let request = self.sent_at.map(|_| self.snapshot(&self.redactor()));
+        failure.change(|record| record.request = request)
     }
 
     fn classify(&self, failure: &AttemptFailure) -> Verdict {

@@ -2,7 +2,7 @@
 
 use super::attempt::TargetOperation;
 use super::call::{Call, CallOptions};
-use super::failure::{Human, TargetFailure, aborted, line, target_attempt, target_failure};
+use super::failure::{Human, TargetFailure, aborted, limit_refused, line, record, target_attempt, target_failure};
 use super::fallback::{FallbackContext, FallbackDecision};
 use super::scope::Scope;
 use super::target::ReadyTarget;
@@ -57,7 +57,8 @@ async fn ask_in_order(
     let mut walk = Walk { client, scope, started, deadline, failures: Vec::new(), history: Vec::new() };
 
     for (place, target) in client.targets.iter().enumerate() {
-        if let Some(error) = walk.out_of_time(cancel, target.retry.min_attempt_time) {
+        let retry = effective_retry(target, options);
+        if let Some(error) = walk.out_of_time(cancel, retry.min_attempt_time) {
             return Err(walk.ended(error));
         }
         let model = model_of(place, target, options);
@@ -66,10 +67,10 @@ async fn ask_in_order(
         for setting in &options.without {
             request.sampling.unset(*setting);
         }
-        let retry = effective_retry(target, options);
         let failure =
             match walk.ask(place, target, Asked { model, request: &request, options, retry: &retry, cancel }).await {
-                Ok((mut reply, attempts)) => {
+                Ok(Answer { mut reply, attempts, mut before }) => {
+                    walk.history.append(&mut before);
                     let by = AnsweredBy {
                         index: place,
                         name: target.name.clone(),
@@ -103,6 +104,14 @@ struct Asked<'a> {
     cancel: Cancel<'a>,
 }
 
+/// The reply of a target, and what it took.
+struct Answer {
+    reply: Reply,
+    attempts: u32,
+    /// The failed attempts before it.
+    before: Vec<Attempt>,
+}
+
 /// A chain on its way: what has failed so far.
 struct Walk<'a> {
     client: &'a Inner,
@@ -129,8 +138,8 @@ impl Walk<'_> {
         let deadline = self.deadline?;
         let remaining = deadline.saturating_duration_since(Instant::now());
         // The first attempt is made with whatever time the caller gave.
-        let least = if self.failures.is_empty() { Duration::ZERO } else { min_attempt_time };
-        (remaining <= least).then(|| {
+        let has_too_little = !self.failures.is_empty() && remaining < min_attempt_time;
+        (remaining.is_zero() || has_too_little).then(|| {
             let message = line(None, "deadline exceeded", None, None);
             LlmError::of(ErrorCode::DeadlineExceeded, message)
         })
@@ -148,8 +157,8 @@ impl Walk<'_> {
         });
     }
 
-    /// Asks one target. The number of attempts comes with the reply.
-    async fn ask(&self, place: usize, target: &ReadyTarget, asked: Asked<'_>) -> Result<(Reply, u32), TargetFailure> {
+    /// Asks one target.
+    async fn ask(&self, place: usize, target: &ReadyTarget, asked: Asked<'_>) -> Result<Answer, TargetFailure> {
         let Asked { model, request, options, retry, cancel } = asked;
         let encoded = target.provider.encode(request, &EncodeContext::new(model)).map_err(refused)?;
         let end = self.end(place);
@@ -157,12 +166,15 @@ impl Walk<'_> {
         self.check_queue(place, target, cost, end)?;
         let run = Run { retry: Some(retry), timeout: options.timeout, end, cancel, cost, key: model };
         let mut op = TargetOperation::new(self.client, self.scope, target, options, retry, model, encoded);
-        match execute(&target.guards, retry, target.timeout, &self.client.random, run, &mut op).await {
+        let mut tried = Vec::new();
+        let random = &self.client.random;
+        match execute(&target.guards, retry, target.timeout, random, run, &mut op, &mut tried).await {
             Ok((answered, lease)) => {
                 let usage = answered.reply.usage();
                 lease.succeed(usage.map(|usage| u32::try_from(usage.total).unwrap_or(u32::MAX)));
                 follow(target, answered.limits.as_ref());
-                Ok((answered.reply, op.attempts()))
+                let before = tried.into_iter().map(record).collect();
+                Ok(Answer { reply: answered.reply, attempts: op.attempts(), before })
             }
             Err(failed) => Err(target_failure(target, failed, matches!(end, Some(End::Reserve(_))))),
         }
@@ -187,14 +199,11 @@ impl Walk<'_> {
         let is_last = place + 1 == self.client.targets.len();
         let (Some(limiter), Some(end), false) = (&target.guards.limiter, end, is_last) else { return Ok(()) };
         let now = Instant::now();
-        let wait = limiter.predicted_wait_at(cost, now);
-        // A wait that never ends means a request that can never fit: the limiter says so better.
-        if wait == Duration::MAX || later(now, wait) <= end.at() {
-            return Ok(());
-        }
+        let Some((wait, refusal)) = limiter.too_long_at(cost, now, end.at()) else { return Ok(()) };
         let left = Human(end.at().saturating_duration_since(now));
-        let what = format!("rate limit queue timeout: about {} in its queue, {left} left", Human(wait));
-        let error = LlmError::of(ErrorCode::RateLimitQueueTimeout, line(Some(&target.name), &what, None, None));
+        let what = format!("refused by the rate limiter: about {} in its queue, {left} left", Human(wait));
+        let message = line(Some(&target.name), &what, None, None);
+        let error = limit_refused(&refusal).0.change_record(|record| record.message = message);
         Err(TargetFailure { error, what, attempts: Vec::new(), sent: false })
     }
 

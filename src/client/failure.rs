@@ -163,7 +163,8 @@ pub(super) fn target_failure(target: &ReadyTarget, failed: Failed<AttemptFailure
     TargetFailure { error, what, attempts, sent }
 }
 
-fn record(tried: Tried<AttemptFailure>) -> Attempt {
+/// A failed attempt, as it is listed.
+pub(super) fn record(tried: Tried<AttemptFailure>) -> Attempt {
     let next = match tried.next {
         Decision::Retry { after, advised } => Next::Retried { after, advised },
         Decision::Stop(stop) => Next::Stopped(match stop {
@@ -215,7 +216,8 @@ fn circuit_open(refusal: &CircuitRefusal) -> (LlmError, String) {
     (error, what)
 }
 
-fn limit_refused(refusal: &LimitRefusal) -> (LlmError, String) {
+/// The limiter refused.
+pub(super) fn limit_refused(refusal: &LimitRefusal) -> (LlmError, String) {
     let code = match refusal.reason {
         LimitReason::QueueFull => ErrorCode::RateLimitQueueFull,
         LimitReason::QueueTimeout => ErrorCode::RateLimitQueueTimeout,

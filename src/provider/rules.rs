@@ -238,6 +238,22 @@ impl RulePack {
     /// Google's `RetryInfo` in the body; on a 429, the text of the message (packs over [`openai`](Self::openai)) and the
     /// reset of a limit bucket that is empty. Zero, negative numbers, words and past dates are no advice; absurd lengths
     /// saturate. Moments are measured from `now`, and not read without it.
+    ///
+    /// It says only how long, not whether: a used-up quota may come with a wait too. For that, see
+    /// [`classify`](Self::classify).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use steadfast::http::{HeaderMap, HeaderValue};
+    /// use steadfast::provider::RulePack;
+    ///
+    /// let rules = RulePack::openai();
+    /// let mut headers = HeaderMap::new();
+    /// let body = br#"{"error":{"message":"Rate limit reached. Please try again in 7.66s."}}"#;
+    /// assert_eq!(rules.retry_after(&headers, body, Some(429), None), Some(Duration::from_millis(7_660)));
+    /// headers.insert("retry-after", HeaderValue::from_static("8"));
+    /// assert_eq!(rules.retry_after(&headers, body, Some(429), None), Some(Duration::from_secs(8)));
+    /// ```
     pub fn retry_after(
         &self,
         headers: &HeaderMap,

@@ -105,9 +105,9 @@ pub enum Issues {
     },
     /// Limiter codes: the limit that refused.
     Limit {
-        /// Which limit: `requests_per_minute`, `tokens_per_minute`, `max_concurrent` or `max_queue_len`.
+        /// What there was too little of: `requests`, `tokens` or `concurrency`.
         bucket: String,
-        /// Its value.
+        /// What the limiter is configured to hold of it.
         limit: u64,
     },
     /// Circuit codes: why the circuit is open.

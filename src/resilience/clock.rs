@@ -9,21 +9,21 @@ use tokio::time::Instant;
 pub(crate) fn wall_now() -> SystemTime {
     static START: OnceLock<(SystemTime, Instant)> = OnceLock::new();
     let now = Instant::now();
-    let (wall, start) = *START.get_or_init(|| (SystemTime::now(), now));
-    match now.checked_duration_since(start) {
-        Some(elapsed) => wall + elapsed,
-        // Another runtime's paused clock may stand before the one that came first.
-        None => wall - start.duration_since(now),
-    }
+    wall_from(*START.get_or_init(|| (SystemTime::now(), now)), now)
 }
 
 /// The wall time at `instant`.
 pub(crate) fn wall_at(instant: Instant) -> SystemTime {
     let now = Instant::now();
-    let wall = wall_now();
-    match instant.checked_duration_since(now) {
-        Some(ahead) => wall + ahead,
-        None => wall - now.duration_since(instant),
+    wall_from((wall_now(), now), instant)
+}
+
+/// The wall time at `instant`, when that at another one is known.
+fn wall_from((wall, known): (SystemTime, Instant), instant: Instant) -> SystemTime {
+    match instant.checked_duration_since(known) {
+        Some(elapsed) => wall + elapsed,
+        // It is past, or of a paused clock that stands before that of the runtime that came first.
+        None => wall - known.duration_since(instant),
     }
 }
 
@@ -32,3 +32,6 @@ pub(crate) fn later(now: Instant, wait: Duration) -> Instant {
     const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
     now.checked_add(wait.min(NEVER)).unwrap_or(now)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

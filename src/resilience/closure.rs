@@ -31,6 +31,18 @@ pub struct RetryNotice {
     pub label: &'static str,
 }
 
+impl RetryNotice {
+    /// What to tell of a signal, if it is that a retry comes.
+    pub(crate) fn of<E>(signal: &Signal<'_, E>, label: impl FnOnce(&E) -> &'static str) -> Option<Self> {
+        match *signal {
+            Signal::RetryScheduled { retry, max_retries, delay, advised, error } => {
+                Some(Self { retry, max_retries, delay, advised, label: label(error) })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Why a run on a [`Policy`](super::Policy) failed.
 #[derive(Debug)]
 pub enum PolicyError<E> {
@@ -139,17 +151,18 @@ where
     fn classify(&self, error: &Cause<E>) -> Verdict {
         match error {
             Cause::Operation(error) => self.classify.classify(error),
-            Cause::Interrupted(Interrupt::Timeout(_)) => Verdict::transient("request_timeout"),
-            Cause::Interrupted(Interrupt::Deadline) => Verdict::permanent("deadline_exceeded"),
-            Cause::Interrupted(Interrupt::Cancelled) => Verdict::permanent("aborted"),
+            Cause::Interrupted(by) => by.verdict(),
         }
     }
 
     fn observe(&self, signal: Signal<'_, Cause<E>>) {
-        if let (Some(hook), Signal::RetryScheduled { retry, max_retries, delay, advised, error }) =
-            (self.on_retry, signal)
+        if let Some(hook) = self.on_retry
+            && let Some(notice) = RetryNotice::of(&signal, |error| self.classify(error).label)
         {
-            hook(&RetryNotice { retry, max_retries, delay, advised, label: self.classify(error).label });
+            hook(&notice);
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

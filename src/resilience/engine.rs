@@ -1,5 +1,6 @@
 //! The one loop: admit, then for each attempt queue, send, classify, and wait or give up.
 
+use super::answer::Answer;
 use super::clock::later;
 use super::failed::{Decision, Failed, Stop, Tried};
 use super::lease::Lease;
@@ -58,7 +59,8 @@ struct Effective<'a> {
     run: Run<'a>,
 }
 
-/// The loop. `guards` are the target's; everything that a call holds of them is in the lease.
+/// The loop. `guards` are the target's; everything that a call holds of them is in the lease. After a success `tried` holds
+/// the failures before it; after a failure they are in [`Failed`].
 pub(crate) async fn execute<O: Operation>(
     guards: &Arc<Guards>,
     retry: &Retry,
@@ -66,14 +68,14 @@ pub(crate) async fn execute<O: Operation>(
     random: &Random,
     run: Run<'_>,
     op: &mut O,
+    tried: &mut Vec<Tried<O::Error>>,
 ) -> Result<(O::Output, Lease), Failed<O::Error>> {
     let settings =
         Effective { retry: run.retry.unwrap_or(retry), timeout: run.timeout.unwrap_or(timeout), random, run };
-    let mut tried = Vec::new();
     let mut sent = false;
-    match settings.attempts(guards, op, &mut tried, &mut sent).await {
+    match settings.attempts(guards, op, tried, &mut sent).await {
         Ok(done) => Ok(done),
-        Err(stop) => Err(Failed { stop, tried, sent }),
+        Err(stop) => Err(Failed { stop, tried: std::mem::take(tried), sent }),
     }
 }
 
@@ -88,15 +90,14 @@ impl Effective<'_> {
         let run = &self.run;
         let mut now = Instant::now();
         self.check_time(now, Duration::ZERO)?;
-        let mut lease = self.admit(guards, now).await?;
-        let trial = lease.admission.as_ref().is_some_and(super::breaker::Admission::is_trial);
         let mut timer = pin!(None::<Sleep>);
+        let mut lease = self.admit(guards, &mut now, timer.as_mut()).await?;
         let mut last = None;
 
-        for index in 0_u32.. {
+        for index in 0..=u32::MAX {
             let asked = now;
             if index > 0 || guards.limiter.is_some() {
-                now = match self.prepare(&mut lease, index, trial, now, timer.as_mut(), op).await {
+                now = match self.prepare(&mut lease, index, now, timer.as_mut(), op).await {
                     Ok(now) => now,
                     Err(stop) => {
                         // A refusal must not blind the circuit to the failure that came before it.
@@ -112,6 +113,7 @@ impl Effective<'_> {
             {
                 budget.record_first_at(now);
             }
+            let trial = lease.is_trial(); // which asking again may have made it
             op.observe(Signal::AttemptStarted { index });
             let cut = self.cut(now);
             lease.progress = Progress::default();
@@ -127,18 +129,28 @@ impl Effective<'_> {
             *sent |= lease.progress.is_sent();
             let verdict = op.classify(&error);
             op.observe(Signal::AttemptFailed { index, error: &error });
+            if by.is_none() {
+                // It was made: a retry whose connection was refused stays in the books too. Else nothing would hold the
+                // retries back when a target is down.
+                lease.keep_mark();
+            }
             self.settle_failed(&mut lease, op, &error, &verdict, end);
             let decided = self.decide(&verdict, by, index, trial, *sent, end);
             let next = match decided {
                 Ok((after, advised)) => match &guards.budget {
                     None => Decision::Retry { after, advised },
+                    // The wait counts from the failure, however long the answer takes.
                     Some(budget) => {
-                        if let Some(mark) = budget.try_retry_at(end).get().await {
-                            lease.mark = Some(mark);
-                            Decision::Retry { after, advised }
-                        } else {
-                            op.observe(Signal::BudgetExhausted { error: &error });
-                            Decision::Stop(Stop::Budget)
+                        match self.asked(budget.try_retry_at(end), &mut end.clone(), timer.as_mut()).await {
+                            Ok(Some(mark)) => {
+                                lease.mark = Some(mark);
+                                Decision::Retry { after, advised }
+                            }
+                            Ok(None) => {
+                                op.observe(Signal::BudgetExhausted { error: &error });
+                                Decision::Stop(Stop::Budget)
+                            }
+                            Err(stop) => Decision::Stop(stop),
                         }
                     }
                 },
@@ -188,11 +200,27 @@ impl Effective<'_> {
         }
     }
 
+    /// Awaits an answer that a shared store may be slow to give, as long as there is time and anyone who wants it.
+    async fn asked<T>(&self, answer: Answer<'_, T>, now: &mut Instant, timer: Timer<'_>) -> Result<T, Stop> {
+        let asking = match answer {
+            Answer::Now(answer) => return Ok(answer),
+            Answer::Later(asking) => asking,
+        };
+        let end = self.run.end.map(|end| (end.at(), Interrupt::Deadline));
+        let answer = race(asking, timer, end, self.run.cancel).await;
+        *now = Instant::now();
+        self.check_time(*now, Duration::ZERO)?;
+        answer.map_err(|_| Stop::Deadline)
+    }
+
     /// Asks the circuit, once for the run.
-    async fn admit(&self, guards: &Arc<Guards>, now: Instant) -> Result<Lease, Stop> {
+    async fn admit(&self, guards: &Arc<Guards>, now: &mut Instant, timer: Timer<'_>) -> Result<Lease, Stop> {
         let admission = match &guards.breaker {
             None => None,
-            Some(breaker) => Some(breaker.admit_at(self.run.key, now).get().await.map_err(Stop::Circuit)?),
+            Some(breaker) => {
+                let asked = self.asked(breaker.admit_at(self.run.key, *now), now, timer).await?;
+                Some(asked.map_err(Stop::Circuit)?)
+            }
         };
         let hang_evidence = (guards.breaker.as_ref().and_then(super::Breaker::hang_evidence)).unwrap_or_else(|| {
             let longest = Duration::from_secs(10);
@@ -204,7 +232,7 @@ impl Effective<'_> {
             permit: None,
             mark: None,
             progress: Progress::default(),
-            attempt_started: now,
+            attempt_started: *now,
             hang_evidence,
             max_advised: self.retry.max_retry_after,
         })
@@ -215,29 +243,28 @@ impl Effective<'_> {
         &self,
         lease: &mut Lease,
         index: u32,
-        trial: bool,
         now: Instant,
-        timer: Timer<'_>,
+        mut timer: Timer<'_>,
         op: &mut O,
     ) -> Result<Instant, Stop> {
-        let waited = self.acquire(lease, trial, now, timer, op).await?;
-        let now = if waited { Instant::now() } else { now };
-        if waited {
-            self.check_time(now, self.retry.min_attempt_time)?;
-        }
+        let waited = self.acquire(lease, now, timer.as_mut(), op).await?;
+        let mut now = if waited { Instant::now() } else { now };
         if waited || index > 0 {
-            self.recheck(lease, now).await?;
+            // Also after the wait for a retry: a thread that was held up may have overslept it.
+            self.check_time(now, self.retry.min_attempt_time)?;
+            self.recheck(lease, &mut now, timer).await?;
         }
         Ok(now)
     }
 
     /// A run that has waited asks the circuit again, where that is configured. The new admission replaces the old one.
-    async fn recheck(&self, lease: &mut Lease, now: Instant) -> Result<(), Stop> {
+    async fn recheck(&self, lease: &mut Lease, now: &mut Instant, timer: Timer<'_>) -> Result<(), Stop> {
         let guards = Arc::clone(&lease.guards);
         if let Some(breaker) = guards.breaker.as_ref().filter(|breaker| breaker.recheck())
-            && lease.admission.as_ref().is_some_and(|admission| !admission.is_trial())
+            && !lease.is_trial()
         {
-            lease.admission = Some(breaker.admit_at(self.run.key, now).get().await.map_err(Stop::Circuit)?);
+            let asked = self.asked(breaker.admit_at(self.run.key, *now), now, timer).await?;
+            lease.admission = Some(asked.map_err(Stop::Circuit)?);
         }
         Ok(())
     }
@@ -246,7 +273,6 @@ impl Effective<'_> {
     async fn acquire<O: Operation>(
         &self,
         lease: &mut Lease,
-        trial: bool,
         now: Instant,
         mut timer: Timer<'_>,
         op: &mut O,
@@ -257,7 +283,7 @@ impl Effective<'_> {
             lease.permit = Some(answer.map_err(Stop::Limit)?);
             return Ok(false);
         }
-        let mut ticket = limiter.ticket(self.run.cost, !trial, now);
+        let mut ticket = limiter.ticket(self.run.cost, !lease.is_trial(), now);
         let end = self.run.end.map(End::at);
         // The call's own timer serves its place in the queue, the queue's bound and the deadline.
         let turn = poll_fn(|cx| {
@@ -359,9 +385,14 @@ impl Effective<'_> {
                 if wait > retry.max_retry_after {
                     return Err(Stop::WaitTooLong);
                 }
-                let most = wait.mul_f64(retry.advised_jitter).min(Duration::from_secs(1));
-                let more = if most.is_zero() { most } else { most.mul_f64(self.random.unit()) };
-                (wait + more, !wait.is_zero())
+                // In seconds, and checked as a number: neither the longest wait nor a share that is none may panic.
+                let most = wait.as_secs_f64() * retry.advised_jitter;
+                let more = if most > 0.0 {
+                    Duration::from_secs_f64(most.min(1.0) * self.random.unit())
+                } else {
+                    Duration::ZERO
+                };
+                (wait.saturating_add(more), !wait.is_zero())
             }
             _ => (backoff(index, retry, self.random), false),
         };
@@ -371,3 +402,6 @@ impl Effective<'_> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -86,3 +86,6 @@ pub struct Failed<E> {
     /// Whether anything may have reached the other side.
     pub sent: bool,
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

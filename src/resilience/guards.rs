@@ -54,3 +54,6 @@ macro_rules! guard {
 guard!(CircuitBreaker, Breaker, |settings, random| settings.build_with(random.clone()));
 guard!(RetryBudget, Budget, |settings, _random| settings.build());
 guard!(RateLimit, Limiter, |settings, _random| settings.build());
+
+#[cfg(all(test, not(loom)))]
+mod tests;

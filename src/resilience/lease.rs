@@ -45,14 +45,28 @@ impl Lease {
         self.record_verdict(verdict, Instant::now());
     }
 
+    /// Whether the call is a trial of a half-open circuit.
+    pub(super) fn is_trial(&self) -> bool {
+        self.admission.as_ref().is_some_and(Admission::is_trial)
+    }
+
+    /// The marked retry was made.
+    pub(super) fn keep_mark(&mut self) {
+        if let Some(mark) = self.mark.take() {
+            mark.sent();
+        }
+    }
+
     /// Gives back what the attempt held.
     pub(super) fn end_attempt(&mut self, spent: Option<u32>) {
         let may_have_arrived = self.progress.is_sent();
         if let Some(permit) = self.permit.take() {
             if may_have_arrived { permit.settle(spent) } else { permit.cancel() }
         }
-        if let Some(mark) = self.mark.take().filter(|_| may_have_arrived) {
-            mark.sent();
+        if may_have_arrived {
+            self.keep_mark();
+        } else {
+            self.mark = None;
         }
     }
 
@@ -96,3 +110,6 @@ impl Drop for Lease {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -35,7 +35,7 @@ pub use settings::RateLimit;
 pub use shared::{Admission, Settlement, SharedLimiter, SharedPermit};
 pub(crate) use ticket::{Ticket, Turn};
 
-use super::{LimitHint, sync};
+use super::{LimitHint, clock::later, sync};
 use local::Local;
 use std::{
     fmt,
@@ -214,6 +214,20 @@ impl Limiter {
             Source::Local(limiter) => limiter.predicted_wait(tokens, now),
             Source::Shared(limiter) => limiter.predicted_wait(tokens),
         }
+    }
+
+    /// How long a request would wait that would still wait at `end`, and the refusal that it is due.
+    pub(crate) fn too_long_at(&self, tokens: u32, now: Instant, end: Instant) -> Option<(Duration, LimitRefusal)> {
+        let wait = self.predicted_wait_at(tokens, now);
+        // A wait that never ends means a request that can never fit: asked for a permit, the limiter says so.
+        if wait == Duration::MAX || later(now, wait) <= end {
+            return None;
+        }
+        let refusal = match &self.0 {
+            Source::Local(limiter) => limiter.too_long(tokens, now),
+            Source::Shared(limiter) => LimitRefusal::new(LimitReason::QueueTimeout, limiter.waiting_for(), 0),
+        };
+        Some((wait, refusal))
     }
 
     /// [`throttled`](Self::throttled), as of `now`.

@@ -66,6 +66,18 @@ pub enum Interrupt {
     Cancelled,
 }
 
+impl Interrupt {
+    /// What it means, for an operation that knows no better: a timeout is evidence and may be tried again, the caller's own
+    /// impatience is neither.
+    pub const fn verdict(self) -> Verdict {
+        match self {
+            Self::Timeout(_) => Verdict::transient("request_timeout"),
+            Self::Deadline => Verdict::permanent("deadline_exceeded"),
+            Self::Cancelled => Verdict::permanent("aborted"),
+        }
+    }
+}
+
 impl fmt::Display for Interrupt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -221,3 +233,6 @@ impl<E: ?Sized, F: Fn(&E) -> Verdict + Send + Sync> Classify<E> for F {
         self(error)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -54,7 +54,7 @@ pub struct Policy<C = Unclassified> {
     problem: Option<ConfigError>,
 }
 
-type OnRetry = dyn Fn(&RetryNotice) + Send + Sync;
+pub(crate) type OnRetry = dyn Fn(&RetryNotice) + Send + Sync;
 
 /// Takes every error for one that backoff may cure.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,19 +92,24 @@ impl Default for Policy {
 
 impl<C> Policy<C> {
     /// Sets how often and how patiently to try again.
+    ///
+    /// The lists of statuses in it are applied by what reads HTTP: a client, the middleware and the layer of `integrations`.
+    /// [`run`](Self::run) sees no status; a [`Classify`] of your own can apply them by
+    /// [`Classified::advice`](crate::provider::Classified::advice).
     pub fn retry(mut self, retry: Retry) -> Self {
         let checked = retry.check().map_err(|e| e.within("retry"));
         self.retry = retry;
-        self.note(checked);
+        self.note("retry", checked);
         self
     }
 
     /// Sets the longest attempt; `None` is no limit.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.timeout = timeout.into();
-        if self.timeout == Some(Duration::ZERO) {
-            self.note(Err(ConfigError::new("timeout", "0 s", "more than zero, or none")));
-        }
+        let possible = self.timeout != Some(Duration::ZERO);
+        let checked =
+            possible.then_some(()).ok_or_else(|| ConfigError::new("timeout", "0 s", "more than zero, or none"));
+        self.note("timeout", checked);
         self
     }
 
@@ -123,19 +128,19 @@ impl<C> Policy<C> {
     /// Sets the circuit breaker: settings, or a breaker to share.
     pub fn circuit_breaker(self, breaker: impl Into<Guard<CircuitBreaker, Breaker>>) -> Self {
         let built = breaker.into().build(&self.random).map_err(|e| e.within("circuit_breaker"));
-        self.guard(built, |guards, breaker| guards.breaker = Some(breaker))
+        self.guard("circuit_breaker", built, |guards, breaker| guards.breaker = Some(breaker))
     }
 
     /// Sets the retry budget: settings, or a budget to share.
     pub fn retry_budget(self, budget: impl Into<Guard<RetryBudget, Budget>>) -> Self {
         let built = budget.into().build(&self.random).map_err(|e| e.within("retry_budget"));
-        self.guard(built, |guards, budget| guards.budget = Some(budget))
+        self.guard("retry_budget", built, |guards, budget| guards.budget = Some(budget))
     }
 
     /// Sets the rate limiter: settings, or a limiter to share.
     pub fn rate_limit(self, limiter: impl Into<Guard<RateLimit, Limiter>>) -> Self {
         let built = limiter.into().build(&self.random).map_err(|e| e.within("rate_limit"));
-        self.guard(built, |guards, limiter| guards.limiter = Some(limiter))
+        self.guard("rate_limit", built, |guards, limiter| guards.limiter = Some(limiter))
     }
 
     /// Sets the estimate of tokens that a run costs, for the limiter. Asked once a run.
@@ -176,7 +181,7 @@ impl<C> Policy<C> {
     ///
     /// # Errors
     ///
-    /// The first setting that is out of its range.
+    /// Names every setting that is out of its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.problem.clone().map_or(Ok(()), Err)
     }
@@ -186,27 +191,51 @@ impl<C> Policy<C> {
         &self.guards
     }
 
-    fn note(&mut self, checked: Result<(), ConfigError>) {
+    /// A run that starts now: with the policy's deadline, its token and its cost. For [`execute`](Self::execute).
+    #[must_use]
+    pub fn new_run(&self) -> Run<'_> {
+        Run {
+            end: self.deadline.map(|deadline| End::Deadline(later(Instant::now(), deadline))),
+            cancel: Cancel::either(self.cancel.as_ref(), None),
+            cost: self.cost.as_ref().map_or(1, |cost| cost()),
+            ..Run::default()
+        }
+    }
+
+    #[cfg(any(feature = "reqwest-middleware", feature = "tower"))]
+    pub(crate) fn retry_settings(&self) -> &Retry {
+        &self.retry
+    }
+
+    #[cfg(any(feature = "reqwest-middleware", feature = "tower"))]
+    pub(crate) fn retry_hook(&self) -> Option<&OnRetry> {
+        self.on_retry.as_deref()
+    }
+
+    /// Notes what is wrong with a setting, in place of what was wrong with it before.
+    fn note(&mut self, setting: &str, checked: Result<(), ConfigError>) {
         let mut problems = Problems::default();
-        if let Some(before) = self.problem.take() {
-            problems.add(before);
+        for problem in self.problem.iter().flat_map(ConfigError::problems) {
+            let rest = problem.field.strip_prefix(setting);
+            if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
+                problems.require(false, &problem.field, &problem.value, &problem.allowed);
+            }
         }
         problems.take(checked);
         self.problem = problems.finish().err();
     }
 
-    fn guard<G>(mut self, built: Result<G, ConfigError>, set: impl FnOnce(&mut Guards, G)) -> Self {
-        match built {
-            Ok(guard) => set(Arc::make_mut(&mut self.guards), guard),
-            Err(problem) => self.note(Err(problem)),
-        }
+    fn guard<G>(mut self, setting: &str, built: Result<G, ConfigError>, set: impl FnOnce(&mut Guards, G)) -> Self {
+        let checked = built.map(|guard| set(Arc::make_mut(&mut self.guards), guard));
+        self.note(setting, checked);
         self
     }
 }
 
 impl<C: Sync> Policy<C> {
     /// Runs an [`Operation`], which knows more about its attempts than a closure can: what it sent, what it spent, how to
-    /// put an interruption in its own words.
+    /// put an interruption in its own words. Start from [`new_run`](Self::new_run) for the policy's own deadline, token and
+    /// cost. What [`on_retry`](Self::on_retry) would be told goes to [`Operation::observe`].
     ///
     /// # Errors
     ///
@@ -217,7 +246,7 @@ impl<C: Sync> Policy<C> {
         run: Run<'_>,
         op: &mut O,
     ) -> Result<(O::Output, Lease), Failed<O::Error>> {
-        engine::execute(&self.guards, &self.retry, self.timeout, &self.random, run, op).await
+        engine::execute(&self.guards, &self.retry, self.timeout, &self.random, run, op, &mut Vec::new()).await
     }
 
     /// Runs a closure until it succeeds or the policy gives up.
@@ -234,14 +263,8 @@ impl<C: Sync> Policy<C> {
         E: Send,
     {
         self.check().map_err(PolicyError::Config)?;
-        let run = Run {
-            end: self.deadline.map(|deadline| End::Deadline(later(Instant::now(), deadline))),
-            cancel: Cancel::either(self.cancel.as_ref(), None),
-            cost: self.cost.as_ref().map_or(1, |cost| cost()),
-            ..Run::default()
-        };
         let mut op = FnOperation::new(operation, &self.classify, self.on_retry.as_deref());
-        match self.execute(run, &mut op).await {
+        match self.execute(self.new_run(), &mut op).await {
             Ok((output, lease)) => {
                 lease.succeed(None);
                 Ok(output)
@@ -261,3 +284,6 @@ impl<C> fmt::Debug for Policy<C> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -65,3 +65,6 @@ pub(super) async fn race<T>(
     })
     .await
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -43,3 +43,6 @@ impl Default for Random {
         Self::from_entropy()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -28,6 +28,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields)]
+#[allow(clippy::struct_field_names)] // `retry_status` is its name in files
 pub struct Retry {
     pub(crate) max_retries: u32,
     #[serde(with = "humane")]
@@ -212,3 +213,6 @@ impl Retry {
         problems.finish()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

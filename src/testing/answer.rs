@@ -39,6 +39,7 @@ pub struct Answer {
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     CloseOnReuse,
+    ConnectionRefused,
     Failure(Failure),
     Hang,
     Raw(u16),
@@ -211,6 +212,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.content {
             Content::CloseOnReuse => f.write_str("closed on reuse"),
+            Content::ConnectionRefused => f.write_str("connection refused"),
             Content::Failure(failure) => write!(f, "{failure}"),
             Content::Hang => f.write_str("hang"),
             Content::Raw(status) => write!(f, "{status}"),

@@ -23,6 +23,14 @@ impl Piece {
     pub const fn pause(duration: Duration) -> Self {
         Self::Pause(duration)
     }
+
+    /// How many bytes it has.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Pause(_) => 0,
+        }
+    }
 }
 
 impl From<&'static str> for Piece {

@@ -1,8 +1,12 @@
 //! The fake provider, as a test holds it.
 
 use super::answer::Answer;
+use super::anthropic::Anthropic;
 use super::azure::Azure;
+use super::backend::Backend;
+use super::gemini::Gemini;
 use super::journal::Received;
+use super::ollama::Ollama;
 use super::openai::OpenAi;
 use super::protocol::{Plain, Protocol};
 use super::responses::Responses;
@@ -83,6 +87,34 @@ impl FakeProvider {
         FakeProviderBuilder::new(Azure, Answer::echo())
     }
 
+    /// Speaks Anthropic's messages, under `/v1/messages`.
+    ///
+    /// As with [`openai`](Self::openai), requests that Anthropic would refuse are refused in its words: without a key
+    /// (401), without `anthropic-version`, without `max_tokens`, with a field that does not exist, with roles that do not
+    /// alternate, with content that is empty. Streams it does not speak yet.
+    pub fn anthropic() -> FakeProviderBuilder {
+        FakeProviderBuilder::new(Anthropic, Answer::echo())
+    }
+
+    /// Speaks Ollama's own protocol, under `/api/chat`. Every model is installed.
+    ///
+    /// Requests that Ollama would refuse are refused in its words: content that is not a plain text, options of the wrong
+    /// type. Streams it does not speak yet, and Ollama streams unless told not to: `"stream": false` has to be sent.
+    pub fn ollama() -> FakeProviderBuilder {
+        FakeProviderBuilder::new(Ollama, Answer::echo())
+    }
+
+    /// Speaks Gemini's `generateContent`, under `/v1beta/models/MODEL:generateContent` and, with a bearer token, under the
+    /// paths of Vertex AI.
+    ///
+    /// As with [`openai`](Self::openai), what the provider refuses is refused in its words: none or two credentials, an
+    /// unknown role or field, contents without parts, settings out of range. [`Fault::rate_limited`](super::Fault::rate_limited)
+    /// tells its wait in the body alone, and [`Fault::quota_exhausted`](super::Fault::quota_exhausted) is a daily quota that
+    /// nevertheless advises a short wait: so does the provider.
+    pub fn gemini() -> FakeProviderBuilder {
+        FakeProviderBuilder::new(Gemini, Answer::echo())
+    }
+
     /// Speaks no dialect, just HTTP under any path: a text is the whole body, a fault its status. Once the script is
     /// used up it answers 404.
     pub fn http() -> FakeProviderBuilder {
@@ -100,7 +132,7 @@ impl FakeProvider {
         Self::openai().refused()
     }
 
-    /// The base URL to give to a client, `http://127.0.0.1:PORT/v1` for OpenAI.
+    /// The base URL to give to a client, `http://127.0.0.1:PORT/v1` for OpenAI; for the others without a path.
     pub fn base_url(&self) -> String {
         format!("{}{}", self.origin(), self.base_path)
     }
@@ -117,12 +149,12 @@ impl FakeProvider {
 
     /// What arrived so far, in order. It keeps every request, bodies included, for as long as the server lives.
     pub fn journal(&self) -> Vec<Received> {
-        self.shared.state().journal.clone()
+        self.shared.backend.state().journal.clone()
     }
 
     /// How many requests arrived so far.
     pub fn requests(&self) -> usize {
-        self.shared.state().journal.len()
+        self.shared.backend.state().journal.len()
     }
 
     /// How many connections are open.
@@ -132,12 +164,12 @@ impl FakeProvider {
 
     /// Adds an answer to the end of the script.
     pub fn push(&self, answer: Answer) {
-        self.shared.state().script.push(answer);
+        self.shared.backend.state().script.push(answer);
     }
 
     /// Sets the answer for when the script is used up.
     pub fn set_otherwise(&self, answer: Answer) {
-        self.shared.state().script.set_otherwise(answer);
+        self.shared.backend.state().script.set_otherwise(answer);
     }
 
     /// Waits until so many requests have arrived, in all.
@@ -314,7 +346,7 @@ impl RefusedProvider {
         let Self { socket, address, builder: FakeProviderBuilder { protocol, script } } = self;
         let listener = socket.listen(1024)?;
         let base_path = protocol.base_path();
-        let shared = Arc::new(Shared::new(protocol, address.port(), script));
+        let shared = Arc::new(Shared::new(Backend::new(protocol, address.port(), script)));
         let server = tokio::spawn(accept(listener, Arc::clone(&shared))).abort_handle();
         Ok(FakeProvider { address, base_path, shared, server })
     }

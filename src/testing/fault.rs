@@ -73,6 +73,13 @@ impl Fault {
         Answer::new(Content::Hang)
     }
 
+    /// No connection at all, and nothing is sent: for a [`MemoryTransport`](super::MemoryTransport). On sockets, where the
+    /// connection stands before the script is asked, it is reset instead; a provider that refuses there is
+    /// [`FakeProvider::refused`](super::FakeProvider::refused).
+    pub fn connection_refused() -> Answer {
+        Answer::new(Content::ConnectionRefused)
+    }
+
     /// The connection is reset as soon as the request was read.
     pub fn reset_before_head() -> Answer {
         Answer::new(Content::ResetBeforeHead)

@@ -4,13 +4,14 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use std::time::Duration;
 
-/// One request that a [`FakeProvider`](super::FakeProvider) read, and what it did about it.
+/// One request that a [`FakeProvider`](super::FakeProvider) or a [`MemoryTransport`](super::MemoryTransport) read, and what
+/// it did about it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Received {
-    /// When the request was read, since the start of the server.
+    /// When the request was read, since the start of the server, by tokio's clock.
     pub at: Duration,
-    /// The connection it came on, counted from 1. Two requests with the same number shared one.
+    /// The connection it came on, counted from 1. Two requests with the same number shared one; in memory, none do.
     pub connection: u64,
     /// Whether another request came on that connection before.
     pub reused: bool,

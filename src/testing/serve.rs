@@ -1,21 +1,17 @@
 //! The server: accepts connections, reads requests, plays answers.
 
-use super::answer::{Answer, Content};
-use super::delivery::{Delivery, Ending, Extent, Piece};
+use super::answer::Answer;
+use super::backend::{Action, Backend};
+use super::delivery::{Ending, Piece};
 use super::http1::{self, Request};
-use super::journal::Received;
-use super::protocol::{Body, Protocol, Rendered};
-use super::script::{Next, Script};
+use super::outgoing::{Outgoing, Pace};
 use super::wire::{NoRequest, Wire};
-use bytes::Bytes;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
 /// Pieces are so far apart that a client does not read two at once,
 const BETWEEN_PIECES: Duration = Duration::from_millis(1);
@@ -25,19 +21,8 @@ const FEW_PIECES: usize = 300;
 /// What the server and its handle have in common.
 #[derive(Debug)]
 pub(super) struct Shared {
-    protocol: Arc<dyn Protocol>,
-    port: u16,
-    started: Instant,
-    /// Counts requests, for ids: with the port they differ between servers too.
-    serial: AtomicU64,
-    state: Mutex<State>,
+    pub(super) backend: Backend,
     pub(super) counts: watch::Sender<Counts>,
-}
-
-#[derive(Debug)]
-pub(super) struct State {
-    pub(super) script: Script,
-    pub(super) journal: Vec<Received>,
 }
 
 /// What can be waited for.
@@ -49,23 +34,9 @@ pub(super) struct Counts {
     pub(super) busy: usize,
 }
 
-/// What to do about a request.
-enum Action {
-    Close,
-    Hang,
-    Reset,
-    Send(Rendered),
-}
-
 impl Shared {
-    pub(super) fn new(protocol: Arc<dyn Protocol>, port: u16, script: Script) -> Self {
-        let state = Mutex::new(State { script, journal: Vec::new() });
-        let counts = watch::Sender::new(Counts { listening: true, ..Counts::default() });
-        Self { protocol, port, started: Instant::now(), serial: AtomicU64::new(1), state, counts }
-    }
-
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn new(backend: Backend) -> Self {
+        Self { backend, counts: watch::Sender::new(Counts { listening: true, ..Counts::default() }) }
     }
 
     /// Waits until the counts are as wanted.
@@ -74,51 +45,10 @@ impl Shared {
         let _ = self.counts.subscribe().wait_for(wanted).await;
     }
 
-    /// Writes a request into the journal, and decides what is answered.
     fn receive(&self, request: Request, connection: u64, reused: bool) -> (Arc<Answer>, Action) {
-        let id = format!("{:04x}{:012x}", self.port, self.serial.fetch_add(1, Ordering::Relaxed));
-        let asked = self.protocol.read(&request, &id);
-        let Request { method, path, headers, body, keep_alive: _ } = request;
-        let (at, answered) = (self.started.elapsed(), String::new());
-        let mut received = Received { at, connection, reused, method, path, headers, body, answered };
-        let mut state = self.state();
-        let answer = match state.script.take(reused) {
-            Next::Answer(answer) => answer,
-            Next::Rule(rule) => {
-                // It may look at the journal itself.
-                drop(state);
-                let answer = Arc::new(rule(&received));
-                state = self.state();
-                answer
-            }
-        };
-        received.answered = match (&answer.content, &asked) {
-            (Content::Reply(_), Err(refusal)) => format!("{} in place of {answer}", refusal.status),
-            _ => answer.to_string(),
-        };
-        state.journal.push(received);
-        drop(state);
+        let decided = self.backend.receive(request, connection, reused);
         self.counts.send_modify(|counts| counts.requests += 1);
-        let action = match &answer.content {
-            Content::CloseOnReuse => Action::Close,
-            Content::Failure(failure) => {
-                let model = asked.as_ref().ok().map(|asked| asked.model.as_str());
-                Action::Send(self.protocol.failure(failure, model, &id))
-            }
-            Content::Hang => Action::Hang,
-            Content::Raw(status) => {
-                Action::Send(Rendered { status: *status, headers: Vec::new(), body: Body::Whole(Bytes::new()) })
-            }
-            Content::Reply(reply) => match asked {
-                Ok(asked) => Action::Send(self.protocol.reply(reply, &asked, &id)),
-                Err(refusal) => {
-                    // The refusal has its own body, and none of the oddities of the answer it replaces.
-                    return (Arc::new(Answer::raw(refusal.status)), Action::Send(refusal));
-                }
-            },
-            Content::ResetBeforeHead => Action::Reset,
-        };
-        (answer, action)
+        decided
     }
 }
 
@@ -200,7 +130,7 @@ async fn converse(shared: Arc<Shared>, stream: TcpStream, number: u64) {
         let keep_alive = request.keep_alive;
         let (answer, action) = shared.receive(request, number, reused);
         reused = true;
-        match play(wire, &answer.delivery, &answer, action).await {
+        match play(wire, &answer, action).await {
             Some(kept) if keep_alive => wire = kept,
             Some(kept) => return kept.close().await,
             None => return,
@@ -210,8 +140,8 @@ async fn converse(shared: Arc<Shared>, stream: TcpStream, number: u64) {
 }
 
 /// Plays one answer, and gives the connection back when it lives on.
-async fn play(mut wire: Wire, delivery: &Delivery, answer: &Answer, action: Action) -> Option<Wire> {
-    wire.pause(delivery.delay).await.ok()?;
+async fn play(mut wire: Wire, answer: &Answer, action: Action) -> Option<Wire> {
+    wire.pause(answer.delivery.delay).await.ok()?;
     let rendered = match action {
         Action::Close => {
             wire.close().await;
@@ -221,14 +151,17 @@ async fn play(mut wire: Wire, delivery: &Delivery, answer: &Answer, action: Acti
             wire.gone().await;
             return None;
         }
-        Action::Reset => {
+        // The connection stands already: a reset is as near to a refusal as it gets.
+        Action::Refuse | Action::Reset => {
             wire.reset();
             return None;
         }
         Action::Send(rendered) => rendered,
     };
-    send(&mut wire, answer, rendered).await.ok()?;
-    match delivery.ending {
+    let outgoing = Outgoing::of(answer, rendered);
+    let ending = outgoing.ending;
+    send(&mut wire, outgoing).await.ok()?;
+    match ending {
         Ending::Close | Ending::CloseWithoutTerminator => wire.close().await,
         Ending::Hang => wire.gone().await,
         Ending::KeepAlive => return Some(wire),
@@ -237,33 +170,17 @@ async fn play(mut wire: Wire, delivery: &Delivery, answer: &Answer, action: Acti
     None
 }
 
-async fn send(wire: &mut Wire, answer: &Answer, rendered: Rendered) -> io::Result<()> {
-    let delivery = &answer.delivery;
-    let Rendered { status, headers, body } = rendered;
-    let (pieces, streamed) = match (&delivery.pieces, &answer.body, body) {
-        (Some(pieces), ..) => (pieces.clone(), true),
-        (None, Some(body), _) => (vec![Piece::Bytes(body.clone())], false),
-        (None, None, Body::Whole(body)) => (vec![Piece::Bytes(body)], false),
-        (None, None, Body::Stream(pieces)) => (pieces, true),
-    };
-    let chunked = delivery.chunked || (streamed && delivery.pieces.is_none());
-    let total = pieces.iter().map(length).sum::<usize>();
-    let head = write_head(answer, status, &headers, chunked, total);
-
-    let mut left = match delivery.extent {
-        Extent::First(bytes) => bytes,
-        Extent::Half => total / 2,
-        Extent::Whole => usize::MAX,
-    };
+async fn send(wire: &mut Wire, outgoing: Outgoing) -> io::Result<()> {
+    let Outgoing { status, headers, chunked, pieces, pace, terminated, ending: _ } = outgoing;
+    let head = http1::write_head(status, headers.iter().map(|(name, value)| (name.as_str(), &value[..])));
     let frame = |bytes: &[u8]| if chunked { http1::write_chunk(bytes) } else { bytes.to_vec() };
-    let last: &[u8] =
-        if chunked && delivery.ending.terminates() && left == usize::MAX { http1::LAST_CHUNK } else { b"" };
+    let last: &[u8] = if terminated { http1::LAST_CHUNK } else { b"" };
 
-    if !streamed && delivery.drip.is_none() {
+    if pace == Pace::AtOnce {
         let mut whole = head;
         for piece in pieces {
             if let Piece::Bytes(bytes) = piece {
-                whole.extend(frame(&bytes[..bytes.len().min(left)]));
+                whole.extend(frame(&bytes));
             }
         }
         whole.extend_from_slice(last);
@@ -271,47 +188,15 @@ async fn send(wire: &mut Wire, answer: &Answer, rendered: Rendered) -> io::Resul
     }
 
     wire.write(&head).await?;
-    let gap = if pieces.len() <= FEW_PIECES { BETWEEN_PIECES } else { Duration::ZERO };
-    let (step, gap) = delivery.drip.unwrap_or((usize::MAX, gap));
+    let gap = if pace == Pace::Own || pieces.len() > FEW_PIECES { Duration::ZERO } else { BETWEEN_PIECES };
     for piece in pieces {
         match piece {
             Piece::Pause(duration) => wire.pause(duration).await?,
-            Piece::Bytes(mut bytes) => {
-                bytes.truncate(left);
-                left -= bytes.len();
-                while !bytes.is_empty() {
-                    let part = bytes.split_to(step.min(bytes.len()));
-                    wire.write(&frame(&part)).await?;
-                    wire.pause(gap).await?;
-                }
+            Piece::Bytes(bytes) => {
+                wire.write(&frame(&bytes)).await?;
+                wire.pause(gap).await?;
             }
         }
     }
     wire.write(last).await
-}
-
-fn length(piece: &Piece) -> usize {
-    match piece {
-        Piece::Bytes(bytes) => bytes.len(),
-        Piece::Pause(_) => 0,
-    }
-}
-
-/// The head: what the answer's author wrote comes first, and replaces what would be there by itself.
-fn write_head(answer: &Answer, status: u16, own: &[(&str, String)], chunked: bool, total: usize) -> Vec<u8> {
-    let written = |name: &str| answer.headers.iter().any(|(have, _)| have.eq_ignore_ascii_case(name));
-    let mut headers: Vec<(&str, &[u8])> =
-        answer.headers.iter().map(|(name, value)| (name.as_str(), &value[..])).collect();
-    headers.extend(own.iter().filter(|(name, _)| !written(name)).map(|(name, value)| (*name, value.as_bytes())));
-    let length = match answer.delivery.announced {
-        Some(length) => length.to_string(),
-        None => total.to_string(),
-    };
-    let bodiless = matches!(status, 100..200 | 204 | 304) && total == 0 && answer.delivery.announced.is_none();
-    if chunked && !written("transfer-encoding") {
-        headers.push(("transfer-encoding", b"chunked"));
-    } else if !chunked && !bodiless && !written("content-length") && !written("transfer-encoding") {
-        headers.push(("content-length", length.as_bytes()));
-    }
-    http1::write_head(status, headers)
 }

@@ -497,6 +497,49 @@ fn it_runs_on_a_thread_of_its_own() -> io::Result<()> {
 }
 
 #[tokio::test]
+async fn anthropic_answers_and_fails_in_its_own_words() -> io::Result<()> {
+    let fake = FakeProvider::anthropic().then(Answer::text("Hi").usage(7, 2)).then(Fault::overloaded()).start().await?;
+    let asked = r#"{"model":"m-1","max_tokens":9,"messages":[{"role":"user","content":"What is up?"}]}"#;
+    let mut client = Client::connect(&fake).await?;
+    let head = "POST /v1/messages HTTP/1.1\r\nx-api-key: k\r\nanthropic-version: 2023-06-01\r\n";
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        client.0.write_all(format!("{head}content-length: {}\r\n\r\n{asked}", asked.len()).as_bytes()).await?;
+        seen.push(client.read().await?);
+    }
+    let body = seen[0].json();
+    assert_eq!(
+        (&body["type"], &body["model"], &body["stop_reason"]),
+        (&json!("message"), &json!("m-1"), &json!("end_turn"))
+    );
+    assert_eq!(body["content"][0]["text"], "Hi");
+    assert_eq!((&body["usage"]["input_tokens"], &body["usage"]["output_tokens"]), (&json!(7), &json!(2)));
+    assert_eq!((seen[1].status, &seen[1].json()["error"]["type"]), (529, &json!("overloaded_error")));
+    assert_eq!(seen[1].header("request-id"), seen[1].json()["request_id"].as_str());
+    assert_eq!(seen[2].json()["content"][0]["text"], "What is up?");
+    Ok(())
+}
+
+#[tokio::test]
+async fn ollama_answers_and_fails_in_its_own_words() -> io::Result<()> {
+    let fake = FakeProvider::ollama().then(Answer::text("Hi").finish_reason("length").usage(0, 2));
+    let fake = fake.then(Fault::status(404)).then(Fault::error_in_200("", "not enough memory")).start().await?;
+    let asked = r#"{"model":"m-1","stream":false,"messages":[{"role":"user","content":"What is up?"}]}"#;
+    let mut client = Client::connect(&fake).await?;
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        client.send("/api/chat", asked).await?;
+        seen.push(client.read().await?.json());
+    }
+    assert_eq!((&seen[0]["message"]["content"], &seen[0]["done_reason"]), (&json!("Hi"), &json!("length")));
+    assert_eq!((seen[0].get("prompt_eval_count"), &seen[0]["eval_count"]), (None, &json!(2)));
+    assert_eq!(seen[1], json!({"error": "model 'm-1' not found"}));
+    assert_eq!(seen[2], json!({"error": "not enough memory"}));
+    assert_eq!(seen[3]["message"]["content"], "What is up?");
+    Ok(())
+}
+
+#[tokio::test]
 async fn responses_are_answered_and_fail_in_their_own_words() -> io::Result<()> {
     let fake = FakeProvider::responses().then(Answer::text("Hi").usage(7, 2));
     let fake = fake.then(Answer::text("H").finish_reason("max_output_tokens"));

@@ -28,7 +28,12 @@ pub(super) async fn send(client: &reqwest::Client, request: HttpRequest) -> Resu
 
 /// What broke, without the URL, which may hold a key.
 pub(super) fn fault(error: reqwest::Error) -> TransportError {
-    let sort = if error.is_builder() {
+    TransportError::new(sort(&error), error.without_url())
+}
+
+/// What sort of break an error tells of.
+pub(crate) fn sort(error: &reqwest::Error) -> TransportFault {
+    if error.is_builder() {
         TransportFault::Request
     } else if error.is_connect() {
         TransportFault::Connect
@@ -36,6 +41,5 @@ pub(super) fn fault(error: reqwest::Error) -> TransportError {
         TransportFault::Timeout
     } else {
         TransportFault::Interrupted
-    };
-    TransportError::new(sort, error.without_url())
+    }
 }

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt::Write;
 use std::time::Duration;
 use steadfast::chat::Reply;
-use steadfast::provider::{AzureOpenAi, OpenAi, OpenAiCompatible};
+use steadfast::provider::{Anthropic, AzureOpenAi, Gemini, Ollama, OpenAi, OpenAiCompatible};
 use steadfast::resilience::{CircuitBreaker, Jitter, RateLimit, Retry};
 use steadfast::{Call, LlmError, Target};
 use tokio_util::sync::CancellationToken;
@@ -92,6 +92,9 @@ fn adapter(setup: &Setup, at: &TargetSetup) -> Result<Target, NotConfigured> {
                 OpenAiCompatible::preset(preset).map_err(|_| NotConfigured::unsupported(format!("preset {preset}")))?;
             Ok(Target::new(server.api_key(key).base_url(&format!("{base}/v1")), &at.model))
         }
+        ("anthropic_messages", None) => Ok(Target::new(Anthropic::new(key).base_url(base), &at.model)),
+        ("gemini_generate", None) => Ok(Target::new(Gemini::new(key).base_url(base), &at.model)),
+        ("ollama_chat", None) => Ok(Target::new(Ollama::new().api_key(key).base_url(base), &at.model)),
         (api, _) => Err(NotConfigured::unsupported(api)),
     }
 }

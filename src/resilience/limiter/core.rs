@@ -126,10 +126,15 @@ impl Core {
     /// How long a request would wait for buckets and provider behind all who wait. Slots are not looked at: how long
     /// they stay taken cannot be known.
     pub(super) fn predicted_wait(&self, tokens: u32, now: Instant) -> Duration {
+        let until = self.predicted_obstacle(tokens, now).and_then(|obstacle| obstacle.until);
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+    }
+
+    /// What a request would wait for now, behind all who wait already.
+    pub(super) fn predicted_obstacle(&self, tokens: u32, now: Instant) -> Option<Obstacle> {
         let requests = u64::try_from(self.queue.len()).unwrap_or(u64::MAX).saturating_add(1);
         let tokens = self.queue.tokens().saturating_add(u64::from(tokens));
-        let until = self.obstacle(requests, tokens, now).and_then(|obstacle| obstacle.until);
-        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+        self.obstacle(requests, tokens, now)
     }
 
     /// How things stand.

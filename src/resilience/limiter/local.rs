@@ -194,6 +194,12 @@ impl Local {
         }
     }
 
+    /// The refusal of a request for which this limiter's queue is too long.
+    pub(super) fn too_long(&self, tokens: u32, now: Instant) -> LimitRefusal {
+        let obstacle = self.with(now, |core, now| core.predicted_obstacle(tokens, now));
+        self.refusal(LimitReason::QueueTimeout, obstacle.map_or(Bucket::Requests, |obstacle| obstacle.bucket))
+    }
+
     pub(super) fn state(&self, now: Instant) -> RateLimitState {
         self.with(now, |core, now| core.state(now))
     }

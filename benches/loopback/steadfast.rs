@@ -1,0 +1,57 @@
+//! The crate itself.
+
+use crate::subject::{KEY, MAX_TOKENS, MODEL, QUESTION, SYSTEM, Subject, TEMPERATURE};
+use std::hint::black_box;
+use std::time::Duration;
+use steadfast::chat::FinishReason;
+use steadfast::provider::OpenAi;
+use steadfast::resilience::{CircuitBreaker, RateLimit, Retry, RetryBudget};
+use steadfast::{Call, Client, ClientBuilder, Target};
+
+/// One client, as an application holds it.
+pub(crate) struct Steadfast(Client);
+
+impl Steadfast {
+    /// As it comes: retries and a timeout.
+    pub(crate) fn new(base: &str) -> Self {
+        Self::with(Client::builder(Target::new(OpenAi::new(KEY).base_url(base), MODEL)))
+    }
+
+    /// Everything that can guard a target, none of which ever refuses.
+    pub(crate) fn guarded(base: &str) -> Self {
+        Self::with(Client::builder(Self::guarded_target(base)))
+    }
+
+    /// The same, and somebody who is told of every event.
+    pub(crate) fn observed(base: &str) -> Self {
+        Self::with(Client::builder(Self::guarded_target(base)).on_event(|event| {
+            black_box(event);
+        }))
+    }
+
+    fn guarded_target(base: &str) -> Target {
+        Target::new(OpenAi::new(KEY).base_url(base), MODEL)
+            .retry(Retry::new(3).base_delay(Duration::from_millis(200)))
+            .circuit_breaker(CircuitBreaker::consecutive(5).cooldown(Duration::from_secs(30)))
+            .retry_budget(RetryBudget::new(Duration::from_secs(60), 10, 0.1))
+            .rate_limit(
+                RateLimit::new().requests_per_minute(u32::MAX).tokens_per_minute(1 << 50).max_concurrent(100_000),
+            )
+            .timeout(Duration::from_secs(30))
+    }
+
+    fn with(client: ClientBuilder) -> Self {
+        Self(client.build().expect("the settings hold"))
+    }
+}
+
+impl Subject for Steadfast {
+    async fn call(&self) -> usize {
+        let call = Call::user(QUESTION).system(SYSTEM).max_tokens(MAX_TOKENS).temperature(f64::from(TEMPERATURE));
+        let reply = self.0.call(call).await.expect("the loopback server answers");
+        assert!(reply.finish_reason() == FinishReason::Stop);
+        assert!(reply.model().is_some_and(|model| model.starts_with(MODEL)));
+        assert!(reply.usage().is_some_and(|usage| usage.total == 138));
+        reply.text().len()
+    }
+}

@@ -1,0 +1,252 @@
+//! An answer in this protocol's words.
+//!
+//! What is needed is read in every shape in which it has been seen (look-alike servers send `null` for anything), and
+//! blocks, fields and reasons that are not known cost nothing.
+
+use crate::chat::{FinishReason, Reply, Usage};
+use crate::provider::lenient::{Count, Fields, Present, Words};
+use crate::provider::{AnswerFault, Failure, Head, json, request_id};
+use bytes::Bytes;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default, rename = "type")]
+    kind: Words,
+    #[serde(default)]
+    error: Present,
+    #[serde(default)]
+    model: Words,
+    #[serde(default)]
+    content: Option<Vec<Fields<Block>>>,
+    #[serde(default)]
+    stop_reason: Words,
+    #[serde(default)]
+    stop_details: Fields<StopDetails>,
+    #[serde(default)]
+    usage: Fields<Counts>,
+}
+
+/// The fields of all the blocks that hold words; other blocks have none of them under these types.
+#[derive(Default, Deserialize)]
+struct Block {
+    #[serde(default, rename = "type")]
+    kind: Words,
+    #[serde(default)]
+    text: Words,
+    #[serde(default)]
+    thinking: Words,
+}
+
+/// Why the model was stopped from answering.
+#[derive(Default, Deserialize)]
+struct StopDetails {
+    #[serde(default)]
+    category: Words,
+    #[serde(default)]
+    explanation: Words,
+}
+
+#[derive(Default, Deserialize)]
+struct Counts {
+    #[serde(default)]
+    input_tokens: Count,
+    #[serde(default)]
+    cache_creation_input_tokens: Count,
+    #[serde(default)]
+    cache_read_input_tokens: Count,
+    #[serde(default)]
+    output_tokens: Count,
+    #[serde(default)]
+    output_tokens_details: Fields<OutputDetails>,
+}
+
+#[derive(Default, Deserialize)]
+struct OutputDetails {
+    #[serde(default)]
+    thinking_tokens: Count,
+}
+
+pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
+    let failed = |fault| Failure::of(head, body).fault(fault);
+    let answer: Answer = json::read(head, body)?;
+    if answer.error.0 || answer.kind.0.as_deref() == Some("error") {
+        return Err(failed(AnswerFault::Error));
+    }
+    let (mut text, mut reasoning) = (String::new(), String::new());
+    for Fields(block) in answer.content.unwrap_or_default() {
+        match block.kind.0.as_deref() {
+            Some("text") => append(&mut text, block.text),
+            Some("thinking") => append(&mut reasoning, block.thinking),
+            _ => {}
+        }
+    }
+    let reason = answer.stop_reason.0.as_deref().unwrap_or_default();
+    let finish = finish_reason(reason);
+    let Fields(details) = answer.stop_details;
+    let refusal = details.explanation.0.filter(|words| reason == "refusal" && !words.is_empty());
+    if text.is_empty() && refusal.is_none() && finish != FinishReason::Length {
+        return Err(failed(match finish {
+            FinishReason::ContentFilter => AnswerFault::Filtered(details.category.0.into_iter().collect()),
+            _ => AnswerFault::Empty,
+        }));
+    }
+    Ok(Reply::new(text)
+        .with_reasoning(Some(reasoning).filter(|words| !words.is_empty()))
+        .with_refusal(refusal)
+        .with_finish_reason(finish)
+        .with_usage(answer.usage.0.usage())
+        .with_model(answer.model.0)
+        .with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
+}
+
+/// The first text is taken as it is: mostly there is one.
+fn append(whole: &mut String, part: Words) {
+    let part = part.0.unwrap_or_default();
+    if whole.is_empty() { *whole = part } else { whole.push_str(&part) }
+}
+
+/// The reason in neutral words.
+///
+/// Anthropic stops with `refusal` when its classifiers intervene, and the text so far may be of any length: it is a
+/// filter that cut, more than a model that declined. What it says of the why is in [`Reply::refusal`].
+fn finish_reason(reason: &str) -> FinishReason {
+    match reason {
+        "end_turn" | "stop_sequence" => FinishReason::Stop,
+        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+        "tool_use" => FinishReason::ToolCalls,
+        "refusal" => FinishReason::ContentFilter,
+        _ => FinishReason::Other,
+    }
+}
+
+impl Counts {
+    /// The counts with the cache within the input; nothing when nothing was counted.
+    fn usage(&self) -> Option<Usage> {
+        if self.input_tokens.0.is_none() && self.output_tokens.0.is_none() {
+            return None;
+        }
+        let (written, read) = (self.cache_creation_input_tokens.0, self.cache_read_input_tokens.0);
+        let parts = [self.input_tokens.0, written, read];
+        let input = parts.into_iter().flatten().fold(0, u64::saturating_add);
+        let mut usage = Usage::new(input, self.output_tokens.0.unwrap_or(0));
+        usage.cached_input = read;
+        usage.cache_write = written;
+        usage.reasoning = self.output_tokens_details.0.thinking_tokens.0;
+        Some(usage)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{HeaderMap, HeaderValue, StatusCode};
+
+    fn read(status: u16, body: &str) -> Result<Reply, (Option<u16>, Option<AnswerFault>)> {
+        let mut headers = HeaderMap::new();
+        headers.insert("request-id", HeaderValue::from_static("req_1"));
+        let head = Head::new(StatusCode::from_u16(status).unwrap(), headers);
+        decode(&head, &Bytes::copy_from_slice(body.as_bytes())).map_err(|failure| (failure.status, failure.fault))
+    }
+
+    fn usage(input: u64, output: u64, cached: Option<u64>, written: Option<u64>, reasoning: Option<u64>) -> Usage {
+        Usage { cached_input: cached, cache_write: written, reasoning, ..Usage::new(input, output) }
+    }
+
+    #[test]
+    fn answers_are_read_as_in_the_fixtures() {
+        let reply = |text: &str, finish| Reply::new(text).with_finish_reason(finish);
+        for (fixture, expected) in [
+            (
+                include_str!("../../../fixtures/anthropic/thinking_and_cache.response.json"),
+                reply("Hello there.", FinishReason::Stop)
+                    .with_reasoning("A greeting is enough.".to_owned())
+                    .with_usage(usage(1112, 40, Some(1000), Some(100), Some(32))),
+            ),
+            (
+                include_str!("../../../fixtures/anthropic/unknown_blocks.response.json"),
+                reply("One and two.", FinishReason::Other).with_usage(usage(10, 5, None, None, None)),
+            ),
+            (
+                include_str!("../../../fixtures/anthropic/cut.response.json"),
+                reply("", FinishReason::Length).with_reasoning("Let me see".to_owned()).with_usage(usage(
+                    10,
+                    64,
+                    Some(0),
+                    Some(0),
+                    Some(64),
+                )),
+            ),
+            (
+                include_str!("../../../fixtures/anthropic/refusal.response.json"),
+                reply("", FinishReason::ContentFilter)
+                    .with_refusal("The request was declined.".to_owned())
+                    .with_usage(usage(30, 1, None, None, None)),
+            ),
+        ] {
+            let expected =
+                expected.with_model("claude-opus-5-5".to_owned()).with_provider_request_id("req_1".to_owned());
+            assert_eq!(read(200, fixture), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn every_reason_has_a_neutral_word() {
+        for (reason, finish) in [
+            (r#""end_turn""#, FinishReason::Stop),
+            (r#""stop_sequence""#, FinishReason::Stop),
+            (r#""max_tokens""#, FinishReason::Length),
+            (r#""model_context_window_exceeded""#, FinishReason::Length),
+            (r#""tool_use""#, FinishReason::ToolCalls),
+            (r#""refusal""#, FinishReason::ContentFilter),
+            (r#""pause_turn""#, FinishReason::Other),
+            (r#""brand_new""#, FinishReason::Other),
+            ("null", FinishReason::Other),
+            ("7", FinishReason::Other),
+        ] {
+            let body = format!(r#"{{"content":[{{"type":"text","text":"x"}}],"stop_reason":{reason}}}"#);
+            assert_eq!(read(200, &body).map(|reply| reply.finish_reason()), Ok(finish), "{reason}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_says_why() {
+        for (body, fault) in [
+            ("", AnswerFault::Empty),
+            (r#"{"content":[],"stop_reason":"end_turn"}"#, AnswerFault::Empty),
+            (r#"{"content":null}"#, AnswerFault::Empty),
+            (r#"{"content":[{"type":"text","text":""}],"stop_reason":"end_turn"}"#, AnswerFault::Empty),
+            (r#"{"content":[{"type":"thinking","thinking":"Hm"}],"stop_reason":"end_turn"}"#, AnswerFault::Empty),
+            (r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#, AnswerFault::Error),
+            (r#"{"type":"error"}"#, AnswerFault::Error),
+            (r#"{"error":"m"}"#, AnswerFault::Error),
+            (r#"{"content":[],"stop_reason":"refusal"}"#, AnswerFault::Filtered(Vec::new())),
+            (
+                r#"{"content":[],"stop_reason":"refusal","stop_details":{"category":"bio","explanation":null}}"#,
+                AnswerFault::Filtered(vec!["bio".to_owned()]),
+            ),
+        ] {
+            assert_eq!(read(200, body), Err((Some(200), Some(fault))), "{body}");
+        }
+        for body in ["<html></html>", r#"{"content":[{"type":"te"#, "7", r#"{"content":7}"#, "data: {}"] {
+            let fault = read(200, body).map_err(|(_, fault)| fault);
+            assert!(matches!(fault, Err(Some(AnswerFault::Invalid(_)))), "{body}");
+        }
+        assert_eq!(read(529, "{}"), Err((Some(529), None)));
+        assert_eq!(read(201, r#"{"content":[{"type":"text","text":"x"}]}"#), Err((Some(201), None)));
+    }
+
+    #[test]
+    fn nulls_and_odd_shapes_cost_nothing() {
+        let body = r#"{"type":null,"error":null,"model":null,"stop_reason":"end_turn","stop_details":"odd",
+            "content":[null,"odd",7,[1],{},{"type":null},{"type":"text","text":"Hi","citations":null},
+                {"type":"text","text":null},{"type":"tool_use","input":{"text":"no"}}],
+            "usage":{"input_tokens":null,"output_tokens":"4","output_tokens_details":null,
+                "cache_read_input_tokens":null,"server_tool_use":{"web_search_requests":1}}}"#;
+        let reply = read(200, body).unwrap();
+        assert_eq!((reply.text(), reply.model()), ("Hi", None));
+        assert_eq!(reply.usage(), Some(&usage(0, 4, None, None, None)));
+        let body = r#"{"content":[{"type":"text","text":"Hi"}],"usage":null}"#;
+        assert_eq!(read(200, body).map(|reply| reply.usage().copied()), Ok(None));
+    }
+}

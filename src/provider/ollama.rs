@@ -1,0 +1,127 @@
+//! Ollama's own chat protocol.
+
+mod decode;
+mod encode;
+mod host;
+
+use super::endpoint::{Endpoint, shown};
+use super::env::env_var;
+use super::{Auth, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack};
+use crate::LlmError;
+use crate::chat::{Reply, Request};
+use crate::record::ConfigError;
+use bytes::Bytes;
+use secrecy::SecretString;
+
+/// Where Ollama is unless told otherwise.
+const BASE_URL: &str = "http://localhost:11434";
+/// What follows the base URL.
+const PATH: &[&str] = &["/api", "/chat"];
+
+/// Ollama's own chat protocol (`/api/chat`), on this machine, on another, or in its cloud.
+///
+/// Unlike its endpoint for OpenAI's protocol (preset `ollama`), this one takes Ollama's own settings: fields of `options`
+/// that a call gives in `extra` are merged with those that it sets by name.
+///
+/// A model that is not in memory is loaded first, and nothing is sent until then: give local targets a timeout of
+/// minutes. Ollama reports neither request ids nor limits.
+///
+/// Source: Ollama's API documentation and the source of its server, as of 2026-11.
+///
+/// ```
+/// # use steadfast::{Call, Client, Target, provider::Ollama};
+/// # use std::time::Duration;
+/// # use serde_json::json;
+/// let local = Target::new(Ollama::new(), "gemma3").timeout(Duration::from_secs(300));
+/// let client = Client::builder(local).build()?;
+/// let call = Call::user("Hello").extra(json!({"keep_alive": "10m", "options": {"num_ctx": 16_384}}));
+/// # Ok::<(), steadfast::ConfigError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ollama {
+    endpoint: Endpoint,
+    rules: RulePack,
+}
+
+impl Ollama {
+    /// Ollama on this machine, at its usual port 11434, without a key.
+    pub fn new() -> Self {
+        Self { endpoint: Endpoint::new(BASE_URL, PATH), rules: RulePack::ollama() }
+    }
+
+    /// Ollama where `OLLAMA_HOST` says, with the key of `OLLAMA_API_KEY`; both may be unset.
+    ///
+    /// `OLLAMA_HOST` is read as Ollama's own clients read it: a URL, or a bare host with or without a port (11434). The
+    /// address on which a server listens everywhere (`0.0.0.0`) stands for this machine.
+    ///
+    /// # Errors
+    ///
+    /// When `OLLAMA_HOST` is none of these; the error names it.
+    pub fn from_env() -> Result<Self, ConfigError> {
+        let mut this = Self::new();
+        if let Some(host) = env_var("OLLAMA_HOST") {
+            let Some(url) = host::base_url(&host) else {
+                return Err(ConfigError::new("OLLAMA_HOST", shown(&host), "a URL, a host, or a host and a port"));
+            };
+            this = this.base_url(&url);
+        }
+        Ok(match env_var("OLLAMA_API_KEY") {
+            Some(key) => this.api_key(key),
+            None => this,
+        })
+    }
+
+    /// Another place than `http://localhost:11434`. Its path is kept, and `/api/chat` is appended, of which it may have
+    /// the beginning already.
+    #[must_use]
+    pub fn base_url(mut self, url: &str) -> Self {
+        self.endpoint = self.endpoint.base_url(url);
+        self
+    }
+
+    /// The key for Ollama's cloud, or for a proxy before a server of one's own; sent as a bearer token.
+    #[must_use]
+    pub fn api_key(mut self, key: impl Into<SecretString>) -> Self {
+        self.endpoint = self.endpoint.auth(Auth::bearer(key.into()));
+        self
+    }
+
+    /// What errors mean, instead of [`RulePack::ollama`].
+    #[must_use]
+    pub fn rule_pack(mut self, rules: RulePack) -> Self {
+        self.rules = rules;
+        self
+    }
+}
+
+impl Default for Ollama {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Provider for Ollama {
+    fn name(&self) -> &'static str {
+        "ollama"
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        self.endpoint.check()
+    }
+
+    fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
+        encode::encode(&self.endpoint, request, cx.model)
+    }
+
+    fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
+        decode::decode(head, body)
+    }
+
+    fn rules(&self) -> &RulePack {
+        &self.rules
+    }
+
+    fn auth(&self) -> &Auth {
+        self.endpoint.credentials()
+    }
+}

@@ -1,0 +1,413 @@
+//! Anthropic's messages.
+
+use super::answer::{Failure, Reply};
+use super::http1::Request;
+use super::protocol::{Asked, Protocol, Rendered, count_tokens, seconds, text_of};
+use crate::resilience::clock::wall_now;
+use http::Method;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+const PATH: &str = "/v1/messages";
+/// The versions of the protocol that there are.
+const VERSIONS: [&str; 2] = ["2023-06-01", "2026-10-21"];
+/// The version that takes no sampling settings.
+const UNSAMPLED: &str = "2026-10-21";
+
+/// Every field of a request; another one is refused.
+const FIELDS: &[&str] = &[
+    "cache_control",
+    "container",
+    "context_management",
+    "diagnostics",
+    "fallbacks",
+    "inference_geo",
+    "max_tokens",
+    "mcp_servers",
+    "messages",
+    "metadata",
+    "model",
+    "output_config",
+    "service_tier",
+    "speed",
+    "stop_sequences",
+    "stream",
+    "system",
+    "temperature",
+    "thinking",
+    "thread",
+    "tool_choice",
+    "tools",
+    "top_k",
+    "top_p",
+];
+
+#[derive(Debug)]
+pub(super) struct Anthropic;
+
+impl Protocol for Anthropic {
+    fn base_path(&self) -> &'static str {
+        ""
+    }
+
+    fn read(&self, request: &Request, id: &str) -> Result<Asked, Rendered> {
+        read(request).map_err(|refusal| refusal.render(id))
+    }
+
+    fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
+        let (input, output) = asked.usage(reply);
+        let body = json!({
+            "id": format!("msg_{id}"),
+            "type": "message",
+            "role": "assistant",
+            "model": asked.model(reply),
+            "content": [{"type": "text", "text": asked.text(reply), "citations": null}],
+            "stop_reason": reply.finish_reason.as_deref().unwrap_or("end_turn"),
+            "stop_sequence": null,
+            "stop_details": null,
+            "usage": {
+                "input_tokens": input,
+                "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": 0,
+                "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
+                "output_tokens": output,
+                "output_tokens_details": null,
+                "server_tool_use": null,
+                "service_tier": "standard",
+                "speed": "standard",
+                "inference_geo": null,
+            },
+        });
+        identified(Rendered::json(200, &body), id)
+    }
+
+    fn failure(&self, failure: &Failure, model: Option<&str>, id: &str) -> Rendered {
+        let rendered = Refusal::of(failure, model.unwrap_or("the model")).render(id);
+        match failure {
+            Failure::RateLimited(wait) => rendered
+                .header("retry-after", seconds(*wait))
+                .header("anthropic-ratelimit-requests-limit", "50")
+                .header("anthropic-ratelimit-requests-remaining", "0")
+                .header("anthropic-ratelimit-requests-reset", moment(*wait))
+                .header("anthropic-ratelimit-input-tokens-limit", "30000")
+                .header("anthropic-ratelimit-input-tokens-remaining", "12000")
+                .header("anthropic-ratelimit-input-tokens-reset", moment(*wait)),
+            _ => rendered,
+        }
+    }
+}
+
+fn request_id(id: &str) -> String {
+    format!("req_{id}")
+}
+
+/// The headers of every answer.
+fn identified(rendered: Rendered, id: &str) -> Rendered {
+    rendered
+        .header("request-id", request_id(id))
+        .header("anthropic-organization-id", "00000000-0000-4000-8000-000000000000")
+}
+
+/// The end of a wait, in whole seconds: never before it. Years of four digits are all that RFC 3339 has.
+fn moment(wait: Duration) -> String {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    humantime::format_rfc3339_seconds(wall_now() + wait.min(YEAR) + Duration::from_millis(999)).to_string()
+}
+
+/// Checks what the provider checks first, in its order.
+fn read(request: &Request) -> Result<Asked, Refusal> {
+    let path = request.path.split('?').next().unwrap_or_default();
+    if path != PATH {
+        return Err(Refusal::new(404, "not_found_error", "Not found"));
+    }
+    if request.method != Method::POST {
+        return Err(Refusal::invalid(405, "Method Not Allowed"));
+    }
+    let header = |name: &str| request.headers.get(name).and_then(|value| value.to_str().ok());
+    if header("x-api-key").is_none() && header("authorization").is_none() {
+        return Err(Refusal::new(401, "authentication_error", "x-api-key header is required"));
+    }
+    let version = header("anthropic-version").ok_or("anthropic-version: header is required")?;
+    if !VERSIONS.contains(&version) {
+        return Err(format!("anthropic-version: \"{version}\" is not a valid version").into());
+    }
+    let Ok(Value::Object(body)) = serde_json::from_slice(&request.body) else {
+        return Err("The request body is not valid JSON".into());
+    };
+    let model = body.get("model").ok_or("model: Field required")?;
+    let model = model.as_str().filter(|model| !model.is_empty()).ok_or("model: Input should be a valid string")?;
+    let limit = body.get("max_tokens").ok_or("max_tokens: Field required")?;
+    limit.as_u64().ok_or("max_tokens: Input should be a valid integer greater than or equal to 0")?;
+    if let Some(field) = body.keys().find(|field| !FIELDS.contains(&field.as_str())) {
+        return Err(format!("{field}: Extra inputs are not permitted").into());
+    }
+    check_sampling(&body, version)?;
+    if body.get("system").is_some_and(|system| !has_words(system)) {
+        return Err("system: text content blocks must contain non-whitespace text".into());
+    }
+    let messages = body.get("messages").ok_or("messages: Field required")?;
+    let messages = messages.as_array().ok_or("messages: Input should be a valid list")?;
+    check_messages(messages)?;
+    if body.get("stream") == Some(&Value::Bool(true)) {
+        return Err("stream: this server does not stream".into());
+    }
+    let text = |message: &Value| text_of(&message["content"]);
+    let last = messages.iter().rev().find(|message| message["role"] == "user");
+    let system = body.get("system").map_or(0, |system| count_tokens(&text_of(system)));
+    Ok(Asked {
+        model: model.to_owned(),
+        prompt: last.map(text).unwrap_or_default(),
+        input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum::<u64>() + system,
+    })
+}
+
+fn check_sampling(body: &Map<String, Value>, version: &str) -> Result<(), Refusal> {
+    for name in ["temperature", "top_p"] {
+        match body.get(name) {
+            Some(_) if version == UNSAMPLED => return Err(format!("{name}: not supported in this version").into()),
+            Some(value) if !value.as_f64().is_some_and(|value| (0.0..=1.0).contains(&value)) => {
+                return Err(format!("{name}: Input should be a number between 0 and 1").into());
+            }
+            _ => {}
+        }
+    }
+    let stops =
+        body.get("stop_sequences").map(|stops| stops.as_array().ok_or("stop_sequences: Input should be a list"));
+    if stops.transpose()?.is_some_and(|stops| stops.iter().any(|stop| !has_words(stop))) {
+        return Err("stop_sequences: each stop sequence must contain non-whitespace".into());
+    }
+    Ok(())
+}
+
+fn check_messages(messages: &[Value]) -> Result<(), Refusal> {
+    if messages.is_empty() {
+        return Err("messages: at least one message is required".into());
+    }
+    for (place, message) in messages.iter().enumerate() {
+        match message["role"].as_str() {
+            Some("user" | "assistant") => {}
+            Some("system") => {
+                return Err("messages: Unexpected role \"system\"; use the top-level `system` parameter".into());
+            }
+            _ => return Err(format!("messages.{place}.role: Input should be 'user' or 'assistant'").into()),
+        }
+        if !has_words(&message["content"]) {
+            return Err(format!("messages.{place}: messages must have non-empty content").into());
+        }
+    }
+    if messages[0]["role"] != "user" {
+        return Err("messages: first message must use the \"user\" role".into());
+    }
+    if let Some(pair) = messages.windows(2).find(|pair| pair[0]["role"] == pair[1]["role"]) {
+        let role = pair[0]["role"].as_str().unwrap_or_default();
+        return Err(format!("messages: roles must alternate, but found multiple \"{role}\" roles in a row").into());
+    }
+    Ok(())
+}
+
+/// Whether content is a text with words in it, or blocks none of which is a text without.
+fn has_words(content: &Value) -> bool {
+    let is_said = |text: &Value| text.as_str().is_some_and(|text| !text.trim().is_empty());
+    match content {
+        Value::Array(blocks) => {
+            let is_block = |block: &Value| match block["type"].as_str() {
+                Some("text") => is_said(&block["text"]),
+                kind => kind.is_some(),
+            };
+            !blocks.is_empty() && blocks.iter().all(is_block)
+        }
+        text => is_said(text),
+    }
+}
+
+/// An error object and the status it comes with.
+struct Refusal {
+    status: u16,
+    kind: String,
+    message: String,
+    /// `error.details.error_code`.
+    code: Option<&'static str>,
+}
+
+impl Refusal {
+    fn new(status: u16, kind: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { status, kind: kind.into(), message: message.into(), code: None }
+    }
+
+    fn invalid(status: u16, message: impl Into<String>) -> Self {
+        Self::new(status, "invalid_request_error", message)
+    }
+
+    fn of(failure: &Failure, model: &str) -> Self {
+        match failure {
+            Failure::BadRequest(message) => Self::invalid(400, message),
+            Failure::InSuccess { code, message } => Self::new(200, code, message),
+            Failure::Overloaded => Self::of_status(529, model),
+            Failure::QuotaExhausted => {
+                let refusal = Self::new(429, "rate_limit_error", "Your organization has reached its spend limit.");
+                Self { code: Some("enforced_spend_limit_reached"), ..refusal }
+            }
+            Failure::RateLimited(_) => Self::of_status(429, model),
+            Failure::Status(status) => Self::of_status(*status, model),
+            Failure::Unauthorized => Self::of_status(401, model),
+        }
+    }
+
+    fn of_status(status: u16, model: &str) -> Self {
+        let (kind, message) = match status {
+            401 => ("authentication_error", "invalid x-api-key"),
+            402 => ("billing_error", "There is an issue with your billing or payment information."),
+            403 => ("permission_error", "Your API key does not have permission to use this resource."),
+            404 => return Self::new(404, "not_found_error", format!("model: {model}")),
+            409 => ("conflict_error", "The resource is being changed by another request."),
+            413 => ("request_too_large", "Request exceeds the maximum allowed number of bytes."),
+            429 => ("rate_limit_error", "This request would exceed your organization's rate limit of 50 requests."),
+            504 => ("timeout_error", "The request timed out; consider streaming."),
+            529 => ("overloaded_error", "Overloaded"),
+            500.. => ("api_error", "Internal server error"),
+            _ => ("invalid_request_error", "The request is invalid."),
+        };
+        Self::new(status, kind, message)
+    }
+
+    fn render(self, id: &str) -> Rendered {
+        let Self { status, kind, message, code } = self;
+        let mut error = json!({"type": kind, "message": message});
+        if let Some(code) = code {
+            error["details"] = json!({"error_code": code});
+        }
+        identified(Rendered::json(status, &json!({"type": "error", "error": error, "request_id": request_id(id)})), id)
+    }
+}
+
+/// What is wrong with a request that can be read.
+impl From<&str> for Refusal {
+    fn from(message: &str) -> Self {
+        Self::invalid(400, message)
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Self {
+        Self::invalid(400, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::protocol::Body;
+    use bytes::Bytes;
+    use http::{HeaderMap, HeaderValue};
+
+    fn request(body: &str) -> Request {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-api-key", HeaderValue::from_static("k"));
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        Request { method: Method::POST, path: PATH.to_owned(), headers, body, keep_alive: true }
+    }
+
+    fn refused(request: &Request) -> (u16, Value) {
+        let refused = Anthropic.read(request, "1").err();
+        let body = match refused.as_ref().map(|refused| &refused.body) {
+            Some(Body::Whole(bytes)) => serde_json::from_slice(bytes).unwrap_or_default(),
+            _ => Value::Null,
+        };
+        (refused.map_or(0, |refused| refused.status), body)
+    }
+
+    /// A request with these fields beside a good model, limit and message.
+    fn with(fields: &str) -> Request {
+        let mut body = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]});
+        let fields: Value = serde_json::from_str(&format!("{{{fields}}}")).unwrap();
+        for (name, value) in fields.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        request(&body.to_string())
+    }
+
+    #[test]
+    fn the_last_message_of_the_user_is_the_prompt() {
+        let asked = Anthropic.read(
+            &with(
+                r#""system":[{"type":"text","text":"Be brief."}],"messages":[{"role":"user","content":[{"type":"text","text":"One "},
+                {"type":"image","source":{}},{"type":"text","text":"two"}]},{"role":"assistant","content":"Three"}]"#,
+            ),
+            "1",
+        );
+        let expected = Asked { model: "m".to_owned(), prompt: "One two".to_owned(), input_tokens: 13 };
+        assert_eq!(asked.ok(), Some(expected));
+    }
+
+    #[test]
+    fn a_bad_request_is_refused_as_the_provider_does() {
+        for (fields, named) in [
+            (r#""model":"""#, "model"),
+            (r#""max_tokens":null"#, "max_tokens"),
+            (r#""seed":7"#, "seed: Extra inputs are not permitted"),
+            (r#""temperature":1.5"#, "temperature"),
+            (r#""stop_sequences":["\n"]"#, "stop_sequences"),
+            (r#""system":" ""#, "system"),
+            (r#""messages":"Hi""#, "messages"),
+            (r#""messages":[]"#, "at least one"),
+            (r#""messages":[{"role":"system","content":"x"}]"#, "system"),
+            (r#""messages":[{"role":"tool","content":"x"}]"#, "messages.0.role"),
+            (r#""messages":[{"role":"user","content":""}]"#, "non-empty"),
+            (r#""messages":[{"role":"user","content":[]}]"#, "non-empty"),
+            (r#""messages":[{"role":"user","content":[{"type":"text","text":" "}]}]"#, "non-empty"),
+            (r#""messages":[{"role":"user","content":[{"text":"x"}]}]"#, "non-empty"),
+            (r#""messages":[{"role":"assistant","content":"x"}]"#, "first message"),
+            (r#""messages":[{"role":"user","content":"x"},{"role":"user","content":"y"}]"#, "alternate"),
+            (r#""stream":true"#, "stream"),
+        ] {
+            let (status, body) = refused(&with(fields));
+            assert_eq!((status, &body["type"], &body["request_id"]), (400, &json!("error"), &json!("req_1")));
+            assert_eq!(body["error"]["type"], "invalid_request_error");
+            assert!(body["error"]["message"].as_str().is_some_and(|message| message.contains(named)), "{body}");
+        }
+        for (body, named) in [
+            ("{", "JSON"),
+            (r#"{"model":"m","messages":[]}"#, "max_tokens: Field required"),
+            (r#"{"max_tokens":1}"#, "model: Field required"),
+            (r#"{"model":"m","max_tokens":1}"#, "messages: Field required"),
+        ] {
+            let (status, body) = refused(&request(body));
+            assert!(status == 400 && body["error"]["message"].to_string().contains(named), "{body}");
+        }
+    }
+
+    #[test]
+    fn path_method_key_and_version_come_first() {
+        let good = || with("");
+        for (change, status, kind) in [
+            ((|r| r.path = "/messages".to_owned()) as fn(&mut Request), 404, "not_found_error"),
+            (|r| r.method = Method::GET, 405, "invalid_request_error"),
+            (|r| drop(r.headers.remove("x-api-key")), 401, "authentication_error"),
+            (|r| drop(r.headers.remove("anthropic-version")), 400, "invalid_request_error"),
+            (
+                |r| drop(r.headers.insert("anthropic-version", HeaderValue::from_static("1"))),
+                400,
+                "invalid_request_error",
+            ),
+        ] {
+            let mut request = good();
+            change(&mut request);
+            let (got, body) = refused(&request);
+            assert_eq!((got, &body["error"]["type"]), (status, &json!(kind)));
+        }
+        let mut sampled = with(r#""temperature":0.5"#);
+        assert!(Anthropic.read(&sampled, "1").is_ok());
+        sampled.headers.insert("anthropic-version", HeaderValue::from_static(UNSAMPLED));
+        assert_eq!(refused(&sampled).0, 400);
+    }
+
+    #[test]
+    fn a_rate_limit_says_when_it_ends() {
+        let limited = Anthropic.failure(&Failure::RateLimited(Duration::from_millis(1_050)), Some("m"), "1");
+        let header = |name| limited.headers.iter().find(|(have, _)| *have == name).map(|(_, value)| value.as_str());
+        assert_eq!((header("retry-after"), header("request-id")), (Some("2"), Some("req_1")));
+        let reset = header("anthropic-ratelimit-requests-reset").and_then(|at| humantime::parse_rfc3339(at).ok());
+        assert!(reset.is_some_and(|at| at >= wall_now() + Duration::from_secs(1)));
+    }
+}

@@ -1,0 +1,185 @@
+//! Ollama's own chat protocol.
+
+use super::answer::{Failure, Reply};
+use super::http1::Request;
+use super::protocol::{Asked, Body, Protocol, Rendered, count_tokens, seconds};
+use crate::resilience::clock::wall_now;
+use http::Method;
+use serde_json::{Value, json};
+
+const PATH: &str = "/api/chat";
+
+/// The options that are numbers, and the one that is a list of texts.
+const NUMBERS: [&str; 5] = ["temperature", "top_p", "num_predict", "seed", "num_ctx"];
+const TEXTS: &str = "stop";
+
+#[derive(Debug)]
+pub(super) struct Ollama;
+
+impl Protocol for Ollama {
+    fn base_path(&self) -> &'static str {
+        ""
+    }
+
+    fn read(&self, request: &Request, _: &str) -> Result<Asked, Rendered> {
+        let path = request.path.split('?').next().unwrap_or_default();
+        if path != PATH {
+            return Err(plain(404, "404 page not found"));
+        }
+        if request.method != Method::POST {
+            return Err(plain(405, "405 method not allowed"));
+        }
+        read(&request.body).map_err(|message| error(400, &message))
+    }
+
+    fn reply(&self, reply: &Reply, asked: &Asked, _: &str) -> Rendered {
+        let (input, output) = asked.usage(reply);
+        let mut body = json!({
+            "model": asked.model(reply),
+            "created_at": humantime::format_rfc3339_nanos(wall_now()).to_string(),
+            "message": {"role": "assistant", "content": asked.text(reply)},
+            "done": true,
+            "done_reason": reply.finish_reason.as_deref().unwrap_or("stop"),
+            "total_duration": 912_345_678,
+            "load_duration": 12_345_678,
+            "prompt_eval_duration": 100_000_000,
+            "eval_duration": 500_000_000,
+        });
+        // Counts of zero are left out.
+        for (name, count) in [("prompt_eval_count", input), ("eval_count", output)] {
+            if count > 0 {
+                body[name] = count.into();
+            }
+        }
+        Rendered::json(200, &body)
+    }
+
+    fn failure(&self, failure: &Failure, model: Option<&str>, _: &str) -> Rendered {
+        let model = model.unwrap_or("the model");
+        match failure {
+            Failure::BadRequest(message) => error(400, message),
+            Failure::InSuccess { code: _, message } => error(200, message),
+            Failure::Overloaded => of_status(503, model),
+            Failure::QuotaExhausted => error(429, "you have reached your weekly usage limit"),
+            Failure::RateLimited(wait) => of_status(429, model).header("retry-after", seconds(*wait)),
+            Failure::Status(status) => of_status(*status, model),
+            Failure::Unauthorized => of_status(401, model),
+        }
+    }
+}
+
+fn of_status(status: u16, model: &str) -> Rendered {
+    let message = match status {
+        401 => {
+            let body = json!({"error": "unauthorized", "signin_url": "https://ollama.example/connect?key=once"});
+            return Rendered::json(401, &body);
+        }
+        403 => "cloud features are disabled on this server",
+        404 => return error(404, &format!("model '{model}' not found")),
+        429 => "too many requests",
+        502 => "the cloud cannot be reached",
+        503 => "server busy, please try again: the queue of requests is full",
+        500.. => "the model runner has unexpectedly stopped",
+        _ => "invalid request",
+    };
+    error(status, message)
+}
+
+/// An error is a text, not an object.
+fn error(status: u16, message: &str) -> Rendered {
+    Rendered::json(status, &json!({"error": message}))
+}
+
+/// What the router says before a handler is asked.
+fn plain(status: u16, text: &'static str) -> Rendered {
+    Rendered { status, headers: vec![("content-type", "text/plain".to_owned())], body: Body::Whole(text.into()) }
+}
+
+/// Checks what the server checks first. It decodes into fixed types, and ignores fields that it does not know.
+fn read(body: &[u8]) -> Result<Asked, String> {
+    if body.is_empty() {
+        return Err("missing request body".to_owned());
+    }
+    let body: Value = serde_json::from_slice(body).map_err(|_| "invalid character in the request body".to_owned())?;
+    let model = body["model"].as_str().filter(|model| !model.is_empty()).ok_or("model is required")?;
+    let nothing = Vec::new();
+    let messages = match &body["messages"] {
+        Value::Null => &nothing,
+        messages => messages.as_array().ok_or("json: cannot unmarshal messages into a list of messages")?,
+    };
+    for message in messages {
+        if !matches!(message["role"].as_str(), Some("system" | "user" | "assistant" | "tool")) {
+            return Err(format!("invalid role {}", message["role"]));
+        }
+        if !matches!(message["content"], Value::String(_) | Value::Null) {
+            return Err("json: cannot unmarshal messages.content into a value of type string".to_owned());
+        }
+    }
+    let options = &body["options"];
+    if !matches!(options, Value::Object(_) | Value::Null) {
+        return Err("json: cannot unmarshal options into an object".to_owned());
+    }
+    if let Some(name) = NUMBERS.iter().find(|name| !options[**name].is_null() && !options[**name].is_number()) {
+        return Err(format!("option \"{name}\" must be a number"));
+    }
+    if !matches!(&options[TEXTS], Value::Array(texts) if texts.iter().all(Value::is_string))
+        && !options[TEXTS].is_null()
+    {
+        return Err(format!("option \"{TEXTS}\" must be a list of texts"));
+    }
+    if body["stream"] != false {
+        return Err("this server does not stream; send \"stream\": false".to_owned());
+    }
+    let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
+    let last = messages.iter().rev().find(|message| message["role"] == "user");
+    Ok(Asked {
+        model: model.to_owned(),
+        prompt: last.or(messages.last()).map(text).unwrap_or_default(),
+        input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use http::HeaderMap;
+
+    fn ask(method: Method, path: &str, body: &str) -> Result<Asked, (u16, String)> {
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        let request = Request { method, path: path.to_owned(), headers: HeaderMap::new(), body, keep_alive: true };
+        Ollama.read(&request, "1").map_err(|refused| match refused.body {
+            Body::Whole(bytes) => (refused.status, String::from_utf8_lossy(&bytes).into_owned()),
+            Body::Stream(_) => (refused.status, String::new()),
+        })
+    }
+
+    #[test]
+    fn the_last_message_of_the_user_is_the_prompt() {
+        let body = r#"{"model":"m","stream":false,"unknown":1,"messages":[{"role":"system","content":"Be brief."},
+            {"role":"user","content":"One two"},{"role":"user","content":"Three"},{"role":"assistant","content":null}],
+            "options":{"temperature":0.5,"stop":["END"]}}"#;
+        let expected = Asked { model: "m".to_owned(), prompt: "Three".to_owned(), input_tokens: 19 };
+        assert_eq!(ask(Method::POST, PATH, body), Ok(expected));
+    }
+
+    #[test]
+    fn a_bad_request_is_refused_as_the_server_does() {
+        for (method, path, body, status, named) in [
+            (Method::POST, "/chat", "{}", 404, "404 page not found"),
+            (Method::GET, PATH, "", 405, "405 method not allowed"),
+            (Method::POST, PATH, "", 400, "missing request body"),
+            (Method::POST, PATH, "{", 400, "invalid character"),
+            (Method::POST, PATH, "{}", 400, "model is required"),
+            (Method::POST, PATH, r#"{"model":"m","messages":"Hi"}"#, 400, "messages"),
+            (Method::POST, PATH, r#"{"model":"m","messages":[{"role":"developer","content":"x"}]}"#, 400, "role"),
+            (Method::POST, PATH, r#"{"model":"m","messages":[{"role":"user","content":[]}]}"#, 400, "type string"),
+            (Method::POST, PATH, r#"{"model":"m","options":{"temperature":"hot"}}"#, 400, "temperature"),
+            (Method::POST, PATH, r#"{"model":"m","options":{"stop":"END"}}"#, 400, "stop"),
+            (Method::POST, PATH, r#"{"model":"m","messages":[]}"#, 400, "stream"),
+        ] {
+            let (got, said) = ask(method, path, body).unwrap_err();
+            assert!(got == status && said.contains(named), "{body}: {got} {said}");
+        }
+    }
+}
