@@ -1,0 +1,56 @@
+//! What every adapter promises, tried on each of them against its own dialect of the fake provider.
+//!
+//! A new adapter implements [`subject::Subject`] in a file of its own, and is added at the end of this one.
+
+mod anthropic;
+mod ollama;
+mod openai;
+mod subject;
+mod suite;
+
+/// Makes a module of tests, one a promise, for one adapter.
+macro_rules! conforms {
+    ($module:ident: $subject:ty) => {
+        conforms! { @ $module, $subject:
+            a_text_comes_back_with_all_that_is_told_of_it,
+            a_request_is_identified,
+            everything_that_was_set_is_sent,
+            nothing_is_sent_that_was_not_set,
+            turns_of_one_role_in_a_row_are_taken,
+            extra_fields_come_last,
+            every_finish_reason_has_a_neutral_word,
+            usage_holds_the_parts_within_the_totals,
+            reasoning_is_kept_apart_from_the_text,
+            a_refusal_is_an_answer,
+            a_filter_that_leaves_nothing_is_an_error,
+            a_filter_that_leaves_text_is_an_answer,
+            an_empty_answer_is_an_error_that_is_retried,
+            an_answer_cut_before_its_first_word_is_not_retried,
+            unknown_fields_and_nulls_cost_nothing,
+            every_status_has_its_code,
+            an_overload_is_retried,
+            a_rate_limit_says_how_long_to_wait,
+            a_used_up_quota_is_not_retried,
+            an_error_in_a_success_is_an_error,
+            what_is_not_the_protocol_is_said_to_be_that,
+            what_a_model_cannot_do_is_refused_before_anything_is_sent,
+            a_cancelled_call_leaves_no_connection,
+            the_key_is_in_nothing_that_is_printed,
+            a_bad_base_url_is_found_before_the_first_call,
+        }
+    };
+    (@ $module:ident, $subject:ty: $($promise:ident),+ $(,)?) => {
+        mod $module {
+            $(
+                #[tokio::test]
+                async fn $promise() -> crate::suite::Outcome {
+                    crate::suite::$promise::<$subject>().await
+                }
+            )+
+        }
+    };
+}
+
+conforms! { openai_chat: crate::openai::OpenAiChat }
+conforms! { anthropic_messages: crate::anthropic::AnthropicMessages }
+conforms! { ollama_chat: crate::ollama::OllamaChat }
