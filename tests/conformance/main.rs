@@ -3,8 +3,10 @@
 //! A new adapter implements [`subject::Subject`] in a file of its own, and is added at the end of this one.
 
 mod anthropic;
+mod azure;
 mod ollama;
 mod openai;
+mod responses;
 mod subject;
 mod suite;
 
@@ -52,5 +54,8 @@ macro_rules! conforms {
 }
 
 conforms! { openai_chat: crate::openai::OpenAiChat }
+conforms! { openai_responses: crate::responses::Responses }
+conforms! { azure_chat: crate::azure::AzureChat }
+conforms! { azure_deployment: crate::azure::AzureDeployment }
 conforms! { anthropic_messages: crate::anthropic::AnthropicMessages }
 conforms! { ollama_chat: crate::ollama::OllamaChat }

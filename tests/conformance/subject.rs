@@ -14,6 +14,8 @@ pub(crate) trait Subject {
     const MODEL: &'static str;
     /// Whether the protocol has a seed.
     const SEED: bool;
+    /// Whether the protocol has texts that end an answer.
+    const STOP: bool = true;
     /// Whether answers carry a request id.
     const REQUEST_ID: bool;
     /// Which parts of the totals the protocol reports.
