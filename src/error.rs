@@ -2,7 +2,7 @@
 
 mod redact;
 
-pub(crate) use redact::Redactor;
+pub(crate) use redact::{Redactor, is_secret_header};
 
 use crate::chat::Reply;
 use crate::record::{

@@ -9,6 +9,7 @@
 //! | [`chat`] | the words: requests and replies, the same for every provider |
 //! | [`provider`] | one adapter a protocol, and the rules that read errors |
 //! | [`resilience`] | retry, circuit breaker, retry budget, rate limiter, and [`Policy`](resilience::Policy) around any operation |
+//! | `integrations` | the engine inside other HTTP stacks (features `reqwest-middleware`, `tower`) |
 //! | [`observe`] | what happens in a client, told to whoever listens |
 //! | [`guides`] | one page a topic: when, how to size, defaults, events, anti-patterns |
 //! | [`transport`] | the seam to the network |

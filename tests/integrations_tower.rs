@@ -428,6 +428,38 @@ async fn a_cancelled_token_ends_a_wait_and_an_attempt() -> Outcome {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cancelled_token_ends_the_reading_of_a_failure() -> Outcome {
+    let (_pieces, frames) = tokio::sync::mpsc::unbounded_channel();
+    let token = CancellationToken::new();
+    let service = Scripted::new([with_body(400, &[], BoxBody::new(Channel(frames)))]);
+    let resilient = over(&service, quick(3).cancel_on(token.clone()))?;
+    let (outcome, ()) = tokio::join!(resilient.oneshot(ask("hello")), async {
+        sleep(Duration::from_secs(1)).await;
+        token.cancel();
+    });
+    let ResilientError::Stopped(stopped) = outcome.expect_err("it was cancelled") else { panic!("not stopped") };
+    assert_eq!((stopped.stop(), stopped.last_status()), (Stop::Cancelled, Some(400)));
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_connection_costs_nothing_and_may_always_be_tried_again() -> Outcome {
+    let refused = || Then::Fail(io::ErrorKind::ConnectionRefused.into());
+    let reset = || Then::Fail(io::ErrorKind::ConnectionReset.into());
+    let retry = Retry::new(1).base_delay(Duration::ZERO).idempotent(false);
+    let service = Scripted::new([refused(), refused(), reset()]);
+    let layer = layer(Policy::new().retry(retry).rate_limit(RateLimit::new().tokens_per_minute(100)).cost(|| 30))?;
+    let left = || layer.guards().limiter.as_ref().and_then(|limiter| limiter.state().tokens_remaining);
+    let resilient = layer.layer(service.clone());
+
+    resilient.clone().oneshot(ask("hello")).await.expect_err("refused twice");
+    assert_eq!((service.asked().len(), left()), (2, Some(100)));
+    resilient.oneshot(ask("hello")).await.expect_err("reset");
+    assert_eq!((service.asked().len(), left()), (3, Some(70)), "it may have arrived: once, and the estimate stays");
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_head_that_does_not_come_is_a_timeout() -> Outcome {
     let service = Scripted::new([Then::Hang, Then::Hang]);
     let policy = quick(1).timeout(Duration::from_secs(2));

@@ -26,6 +26,9 @@ use tokio::time::timeout;
 const FAILURE_BODY: usize = 1 << 20;
 const FAILURE_BODY_TIME: Duration = Duration::from_secs(5);
 
+/// The longest id of a request that is kept, in characters.
+const REQUEST_ID: usize = 256;
+
 /// The attempts of one call on one target.
 pub(super) struct TargetOperation<'a> {
     client: &'a Inner,
@@ -226,8 +229,8 @@ impl<'a> TargetOperation<'a> {
             record.provider_code = seen.provider_code.map(|code| redactor.owned(code));
             record.provider_type = seen.provider_type.map(|kind| redactor.owned(kind));
             record.provider_message = seen.provider_message;
-            record.issues = seen.issues;
-            record.request_id = head.and_then(|head| request_id(&head.headers)).map(|id| redactor.owned(id.to_owned()));
+            record.issues = seen.issues.map(|issues| redactor.issues(issues));
+            record.request_id = head.and_then(|head| request_id(&head.headers)).map(|id| kept_id(&redactor, id));
             record.request = Some(self.snapshot(&redactor));
         });
         if let Some(source) = source {
@@ -277,6 +280,15 @@ impl<'a> TargetOperation<'a> {
         let sent_at = wall_at(self.sent_at.unwrap_or_else(tokio::time::Instant::now));
         self.client.capture.request(self.target, self.model, &self.request, redactor, sent_at)
     }
+}
+
+/// The provider's id of a request, as much of it as an id may have.
+fn kept_id(redactor: &Redactor, id: &str) -> String {
+    let mut id = redactor.owned(id.to_owned());
+    if let Some((end, _)) = id.char_indices().nth(REQUEST_ID) {
+        id.truncate(end);
+    }
+    id
 }
 
 /// The place that a redirect points to, without its path and query, which may hold secrets.

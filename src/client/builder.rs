@@ -36,7 +36,7 @@ pub struct ClientBuilder {
     cancel: Option<CancellationToken>,
     fallback: FallbackPolicy,
     capture: Capture,
-    invalid_header: Option<String>,
+    invalid_headers: Vec<String>,
     max_response_bytes: u64,
     seed: Option<u64>,
     transport: Option<Sender>,
@@ -53,7 +53,7 @@ impl ClientBuilder {
             cancel: None,
             fallback: FallbackPolicy::default(),
             capture: Capture::default(),
-            invalid_header: None,
+            invalid_headers: Vec::new(),
             max_response_bytes: 256 << 20,
             seed: None,
             transport: None,
@@ -136,7 +136,7 @@ impl ClientBuilder {
     pub fn capture_header(mut self, name: &str) -> Self {
         match HeaderName::try_from(name) {
             Ok(name) => self.capture.kept_headers.push(name),
-            Err(_) => self.invalid_header = Some(name.to_owned()),
+            Err(_) => self.invalid_headers.push(name.to_owned()),
         }
         self
     }
@@ -204,7 +204,7 @@ impl ClientBuilder {
             "more than zero, or none",
         );
         problems.require(self.max_response_bytes > 0, "max_response_bytes", 0, "at least 1 byte");
-        if let Some(name) = &self.invalid_header {
+        for name in &self.invalid_headers {
             problems.require(false, "capture_header", format_args!("{name:?}"), "the name of an HTTP header");
         }
         let random = self.seed.map_or_else(Random::from_entropy, Random::seeded);

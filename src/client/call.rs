@@ -2,6 +2,7 @@
 
 use super::target::TargetRef;
 use crate::chat::{Content, Request, Sampling, Setting, Turn};
+use crate::error::is_secret_header;
 use crate::resilience::Retry;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
@@ -125,7 +126,8 @@ impl Call {
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
         match (HeaderName::try_from(name), HeaderValue::from_str(value)) {
-            (Ok(name), Ok(value)) => {
+            (Ok(name), Ok(mut value)) => {
+                value.set_sensitive(is_secret_header(name.as_str()));
                 self.options.headers.insert(name, value);
             }
             _ => self.options.invalid_header = Some(name.to_owned()),

@@ -61,12 +61,19 @@ pub(super) fn what(seen: &Classified, status: Option<u16>, cause: Option<&str>) 
     if let Some(wait) = seen.retry_after {
         _ = write!(text, ", asked to wait {}", Human(wait));
     }
-    let detail = seen.arrived.as_deref().or(cause).filter(|detail| !detail.is_empty());
+    let arrived = seen.arrived.as_deref().map(|arrived| without_status(arrived, status));
+    let detail = arrived.or(cause).filter(|detail| !detail.is_empty());
     if let Some(detail) = detail {
         text.push_str(": ");
         text.push_str(&shortened(detail));
     }
     text
+}
+
+/// What arrived, without the status, which the line has told already.
+fn without_status(arrived: &str, status: Option<u16>) -> &str {
+    let rest = status.and_then(|status| arrived.strip_prefix(&format!("{status}, ")));
+    rest.unwrap_or(arrived)
 }
 
 /// The line of an attempt, or of a target: where, what, how often, and the provider's words.
@@ -83,8 +90,9 @@ pub(super) fn line(name: Option<&str>, what: &str, attempts: Option<(usize, Dura
     line
 }
 
-/// At most [`QUOTED`] characters of a text, on one line.
+/// At most [`QUOTED`] characters of a text, on one line and without its last period.
 fn shortened(text: &str) -> String {
+    let text = text.trim_end().trim_end_matches('.');
     let mut out: String =
         text.chars().take(QUOTED).map(|c| if c.is_control() || c.is_whitespace() { ' ' } else { c }).collect();
     if text.chars().nth(QUOTED).is_some() {
@@ -273,4 +281,18 @@ pub(super) fn target_attempt(place: usize, target: &ReadyTarget, model: &str, fa
     listed.request = request;
     listed.attempts = attempts;
     listed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::{Failure, RulePack};
+    use http::{HeaderMap, HeaderValue, header::CONTENT_TYPE};
+
+    #[test]
+    fn a_line_tells_the_status_once() {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("text/html"))]);
+        let seen = RulePack::openai().classify(&Failure::answer(502, &headers, b"<html>"));
+        assert_eq!(what(&seen, Some(502), None), "server error (502): text/html, 6 bytes");
+    }
 }

@@ -1,10 +1,11 @@
 //! Takes secrets out of everything that is kept of a failed attempt, when it is kept and not when it is printed.
 
+use crate::record::Issues;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::HeaderMap;
-use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::percent_decode_str;
 use secrecy::{ExposeSecret, SecretString};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -68,18 +69,20 @@ pub(crate) fn is_secret_header(name: &str) -> bool {
 /// Knows the secrets of one attempt, and takes them out of text, bytes, headers and URLs.
 #[derive(Default)]
 pub(crate) struct Redactor {
-    /// Every form of every secret, the longest first.
-    needles: Vec<String>,
+    /// The secrets, the longest first.
+    secrets: Vec<String>,
+    /// The same in base64, of either alphabet.
+    in_base64: Vec<String>,
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Redactor({} forms)", self.needles.len())
+        write!(f, "Redactor({} secrets)", self.secrets.len())
     }
 }
 
 impl Redactor {
-    /// Adds a secret in all the forms in which providers echo it: plain, JSON-escaped, percent-encoded, base64.
+    /// Adds a secret. It is found in all the forms in which providers echo it: plain, JSON-escaped, percent-encoded, base64.
     pub(crate) fn secret(&mut self, secret: &SecretString) {
         self.plain(secret.expose_secret());
     }
@@ -105,10 +108,9 @@ impl Redactor {
     /// Adds the values of the secret headers among `headers`, and the credentials after a scheme such as `Bearer`.
     pub(crate) fn header_secrets(&mut self, headers: &HeaderMap) {
         for (name, value) in headers {
-            if (value.is_sensitive() || is_secret_header(name.as_str()))
-                && let Ok(value) = value.to_str()
-            {
-                self.plain(value);
+            if value.is_sensitive() || is_secret_header(name.as_str()) {
+                let value = String::from_utf8_lossy(value.as_bytes());
+                self.plain(&value);
                 if let Some((_scheme, credentials)) = value.split_once(' ') {
                     self.plain(credentials.trim());
                 }
@@ -117,41 +119,39 @@ impl Redactor {
     }
 
     fn plain(&mut self, secret: &str) {
-        if secret.len() < SHORTEST {
+        if secret.len() < SHORTEST || self.secrets.iter().any(|known| known == secret) {
             return;
         }
-        let percent = utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string();
-        let query: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
-        let json = serde_json::Value::from(secret).to_string();
-        let json = json.trim_matches('"');
-        let forms = [
-            lower_escapes(&percent),
-            lower_escapes(&query),
-            percent,
-            query,
-            json.replace('/', "\\/"),
-            json.to_owned(),
-            STANDARD_NO_PAD.encode(secret),
-            URL_SAFE_NO_PAD.encode(secret),
-            secret.to_owned(),
-        ];
-        for form in forms {
-            if !self.needles.contains(&form) {
-                self.needles.push(form);
-            }
-        }
-        self.needles.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        self.secrets.push(secret.to_owned());
+        // The longest first: a short secret may be a part of it.
+        self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        self.in_base64.extend([STANDARD_NO_PAD.encode(secret), URL_SAFE_NO_PAD.encode(secret)]);
     }
 
-    /// The text without secrets.
+    /// The text without secrets, nor the beginning of one where it was cut off at the end of the text.
     pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
-        for needle in &self.needles {
-            if text.contains(needle.as_str()) {
-                text = Cow::Owned(text.replace(needle.as_str(), REDACTED));
+        for secret in self.secrets.iter().chain(&self.in_base64) {
+            if let Some(clean) = without(&text, secret) {
+                text = Cow::Owned(clean);
             }
         }
         text
+    }
+
+    /// Structured detail, without secrets in what it quotes.
+    pub(crate) fn issues(&self, mut issues: Issues) -> Issues {
+        let clean = |text: &mut String| *text = self.owned(std::mem::take(text));
+        match &mut issues {
+            Issues::ContentFilter { categories } => categories.iter_mut().for_each(clean),
+            Issues::Json { text_head, .. } => clean(text_head),
+            Issues::Schema { mismatches } => mismatches.iter_mut().for_each(|place| clean(&mut place.message)),
+            Issues::Tools { problems } => {
+                problems.iter_mut().filter_map(|problem| problem.detail.as_mut()).for_each(clean);
+            }
+            _ => {}
+        }
+        issues
     }
 
     /// The same for text that is already owned.
@@ -234,23 +234,71 @@ impl Redactor {
     }
 }
 
-fn is_secret_query(name: &str) -> bool {
-    SECRET_QUERY.iter().any(|secret| name.eq_ignore_ascii_case(secret))
+/// The text with `secret` replaced, however it is written; none where it does not occur.
+fn without(text: &str, secret: &str) -> Option<String> {
+    let mut clean = None::<String>;
+    let (mut kept, mut at) = (0, 0);
+    while let Some(c) = text[at..].chars().next() {
+        if let Some(length) = written_length(&text[at..], secret) {
+            let clean = clean.get_or_insert_default();
+            clean.push_str(&text[kept..at]);
+            clean.push_str(REDACTED);
+            at += length;
+            kept = at;
+        } else {
+            at += c.len_utf8();
+        }
+    }
+    clean.map(|clean| clean + &text[kept..])
 }
 
-/// The same percent-encoding with its hexadecimal digits in lower case.
-fn lower_escapes(encoded: &str) -> String {
-    let mut out = String::with_capacity(encoded.len());
-    let mut escape = 0;
-    for c in encoded.chars() {
-        match c {
-            '%' => escape = 3,
-            _ => escape = i32::max(escape, 0),
+/// How long `secret` is as it stands at the beginning of `text`, in whichever way it is written; also where only its first
+/// [`SHORTEST`] bytes or more do, and the text ends with them.
+fn written_length(text: &str, secret: &str) -> Option<usize> {
+    [after_plain, after_in_url, after_in_json].into_iter().find_map(|after| {
+        let mut rest = text;
+        for (at, c) in secret.char_indices() {
+            if rest.is_empty() && at >= SHORTEST {
+                break;
+            }
+            rest = after(rest, c)?;
         }
-        out.push(if escape > 0 { c.to_ascii_lowercase() } else { c });
-        escape -= 1;
+        Some(text.len() - rest.len())
+    })
+}
+
+/// What comes after a character that stands as it is.
+fn after_plain(text: &str, c: char) -> Option<&str> {
+    text.strip_prefix(c)
+}
+
+/// What comes after a character of a URL: there is more than one custom as to which are escaped.
+fn after_in_url(text: &str, c: char) -> Option<&str> {
+    match text.as_bytes().first()? {
+        b'%' => {
+            let mut rest = text;
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                let digits = rest.strip_prefix('%')?.get(..2)?;
+                rest = (u8::from_str_radix(digits, 16) == Ok(byte)).then(|| &rest[3..])?;
+            }
+            Some(rest)
+        }
+        b'+' if c == ' ' => Some(&text[1..]),
+        _ => after_plain(text, c),
     }
-    out
+}
+
+/// What comes after a character of a JSON string.
+fn after_in_json(text: &str, c: char) -> Option<&str> {
+    let Some(rest) = text.strip_prefix('\\') else { return after_plain(text, c) };
+    match rest.strip_prefix('u').and_then(|rest| rest.get(..4)) {
+        Some(digits) => (u32::from_str_radix(digits, 16) == Ok(u32::from(c))).then(|| &rest[5..]),
+        None => rest.strip_prefix(c).filter(|_| matches!(c, '"' | '/' | '\\')),
+    }
+}
+
+fn is_secret_query(name: &str) -> bool {
+    SECRET_QUERY.iter().any(|secret| name.eq_ignore_ascii_case(secret))
 }
 
 /// A cause that mentioned a secret, as text.
@@ -275,6 +323,7 @@ impl Error for CleanedSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
     fn redactor(secret: &str) -> Redactor {
         let mut redactor = Redactor::default();
@@ -302,7 +351,40 @@ mod tests {
         for form in &forms[4..] {
             assert!(r.text(form).starts_with(REDACTED), "{form}");
         }
-        assert_eq!(lower_escapes("A%2FB%2BC"), "A%2fB%2bC");
+    }
+
+    #[test]
+    fn the_beginning_of_a_secret_is_found_at_the_end_of_a_text() {
+        let r = redactor("sk-é/12345678");
+        assert_eq!(r.text("it was sk-é/12345"), "it was REDACTED");
+        assert_eq!(r.text("it was sk-é/123"), "it was REDACTED");
+        assert_eq!(r.text("it was sk-é/12"), "it was REDACTED");
+        assert_eq!(r.text("it was sk-é/1"), "it was sk-é/1", "seven bytes are too few to tell");
+        assert_eq!(r.text("it was sk-%C3%A9%2f12"), "it was REDACTED");
+        assert_eq!(r.text("sk-é/12345 it was"), "sk-é/12345 it was", "in the middle nothing was cut off");
+    }
+
+    #[test]
+    fn a_secret_is_found_however_its_characters_are_escaped() {
+        let r = redactor("a/b+c \"d\"é~");
+        for written in [
+            r#"a/b+c "d"é~"#,
+            "a%2Fb%2bc%20%22d%22%C3%A9%7e",
+            "a/b%2Bc+%22d%22%c3%a9~",
+            r#"a\/b+c \"d\"\u00e9~"#,
+            r#"a\u002Fb\u002bc\u0020\u0022d\u0022é\u007E"#,
+        ] {
+            assert_eq!(r.text(&format!("<{written}><{written}>")), "<REDACTED><REDACTED>", "{written}");
+        }
+        for secret in ["sk-100%\\\\sure", "sk-%25\\u0041"] {
+            let json = serde_json::Value::from(secret).to_string();
+            let url = utf8_percent_encode(secret, NON_ALPHANUMERIC);
+            let text = format!("{secret} {json} {url}");
+            assert_eq!(redactor(secret).text(&text), "REDACTED \"REDACTED\" REDACTED");
+        }
+        for other in ["a%2", "a%zzb", "a\\", "a\\u00", "a\\bb", "%", "a/b%2Bc+%22d%22%c3%a8~", "é%C3"] {
+            assert_eq!(r.text(other), other);
+        }
     }
 
     #[test]

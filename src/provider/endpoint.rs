@@ -1,13 +1,15 @@
 //! Where an adapter's requests go, and what each of them carries.
 
 use super::Auth;
+use crate::error::{Redactor, is_secret_header};
 use crate::record::{ConfigError, Problems};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use std::fmt;
 use url::Url;
 
 /// One place that speaks JSON: its URL, its headers, its credentials, and what is wrong with any of them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Endpoint {
     /// What follows the base URL, in parts: those that the base URL already ends with are not repeated.
     path: &'static [&'static str],
@@ -42,7 +44,8 @@ impl Endpoint {
     /// With this header in every request.
     pub(super) fn header(mut self, name: &str, value: &str) -> Self {
         match (HeaderName::try_from(name), HeaderValue::from_str(value)) {
-            (Ok(name), Ok(value)) => {
+            (Ok(name), Ok(mut value)) => {
+                value.set_sensitive(is_secret_header(name.as_str()));
                 self.headers.insert(name, value);
             }
             _ => self.fault = Some(ConfigError::new(name, "(not shown)", "a valid HTTP header")),
@@ -75,6 +78,18 @@ impl Endpoint {
     /// The URL and the headers of a request.
     pub(super) fn request_line(&self) -> Result<(Url, HeaderMap), ConfigError> {
         Ok((self.url.clone()?, self.headers.clone()))
+    }
+}
+
+/// Without what is secret in URL and headers.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let redactor = Redactor::default();
+        f.debug_struct("Endpoint")
+            .field("url", &self.url.as_ref().map(|url| redactor.url(url)))
+            .field("headers", &redactor.headers(&self.headers, &[]))
+            .field("auth", &self.auth)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,11 +1,13 @@
 //! HTTP as values: what an adapter writes and what it reads.
 
+use crate::error::Redactor;
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderName, Method, StatusCode};
+use std::fmt;
 use url::Url;
 
-/// A request as an adapter encodes it, without credentials: the client adds those.
-#[derive(Clone, Debug)]
+/// A request as an adapter encodes it, without credentials: the client adds those. `Debug` shows neither them nor the body.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct HttpRequest {
     /// The method.
@@ -25,8 +27,21 @@ impl HttpRequest {
     }
 }
 
-/// The head of a response.
-#[derive(Clone, Debug)]
+impl fmt::Debug for HttpRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A query may hold a key under any name.
+        let place = format!("{}{}", self.url.origin().ascii_serialization(), self.url.path());
+        f.debug_struct("HttpRequest")
+            .field("method", &self.method)
+            .field("url", &place)
+            .field("headers", &Redactor::default().headers(&self.headers, &[]))
+            .field("body", &format_args!("{} bytes", self.body.len()))
+            .finish()
+    }
+}
+
+/// The head of a response. `Debug` shows no cookie.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Head {
     /// The status.
@@ -47,18 +62,25 @@ impl Head {
     }
 }
 
+impl fmt::Debug for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers = Redactor::default().headers(&self.headers, &[]);
+        f.debug_struct("Head").field("status", &self.status).field("headers", &headers).finish()
+    }
+}
+
 /// Headers that carry a request id, the commonest first.
-const REQUEST_ID: [&str; 7] = [
-    "x-request-id",
-    "request-id",
-    "apim-request-id",
-    "x-amzn-requestid",
-    "x-generation-id",
-    "cerebras-request-id",
-    "cf-ray",
+static REQUEST_ID: [HeaderName; 7] = [
+    HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("request-id"),
+    HeaderName::from_static("apim-request-id"),
+    HeaderName::from_static("x-amzn-requestid"),
+    HeaderName::from_static("x-generation-id"),
+    HeaderName::from_static("cerebras-request-id"),
+    HeaderName::from_static("cf-ray"),
 ];
 
 /// The provider's request id, whichever header it stands in.
 pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
-    REQUEST_ID.iter().find_map(|name| headers.get(*name)?.to_str().ok())
+    REQUEST_ID.iter().find_map(|name| headers.get(name)?.to_str().ok())
 }

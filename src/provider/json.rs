@@ -57,23 +57,28 @@ pub(super) fn read<'a, T: Deserialize<'a>>(head: &'a Head, body: &'a Bytes) -> R
     if text.is_empty() {
         return Err(failed(AnswerFault::Empty));
     }
-    serde_json::from_slice(text).map_err(|error| failed(unreadable(head, text, &error)))
+    // Checked once as a whole: a reader of bytes checks each string by itself.
+    let read = match std::str::from_utf8(text) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(text), // which says where
+    };
+    read.map_err(|error| failed(unreadable(head, text, &error)))
 }
 
 /// Why a 200 could not be read, without a word of what is in it.
 fn unreadable(head: &Head, text: &[u8], error: &serde_json::Error) -> AnswerFault {
-    let kind = head.header("content-type").and_then(|kind| kind.split(';').next()).unwrap_or("no content type");
+    // Media type and length are told beside it.
     AnswerFault::Invalid(if head.headers.contains_key("content-encoding") {
         let encoding = head.header("content-encoding").unwrap_or("unknown");
         format!("the body is compressed ({encoding}) although no encoding was offered; feature `gzip` decodes gzip")
     } else if text.starts_with(b"<") {
-        format!("a page came ({kind}, {} bytes) where JSON was expected; is the base URL right?", text.len())
+        "a page came where JSON was expected; is the base URL right?".to_owned()
     } else if error.is_eof() {
-        format!("the JSON is cut after {} bytes", text.len())
+        "the JSON is cut".to_owned()
     } else {
         // serde's own message may quote a value of the body.
         let what = if error.is_data() { "the JSON has another shape" } else { "the body is not JSON" };
-        format!("{what} ({kind}, {} bytes, line {} column {})", text.len(), error.line(), error.column())
+        format!("{what} (line {} column {})", error.line(), error.column())
     })
 }
 

@@ -113,13 +113,17 @@ impl Effective<'_> {
             {
                 budget.record_first_at(now);
             }
-            let trial = lease.is_trial(); // which asking again may have made it
+            // Asked here: a recheck may have made a trial of the call.
+            let trial = lease.is_trial();
             op.observe(Signal::AttemptStarted { index });
             let cut = self.cut(now);
             lease.progress = Progress::default();
             lease.attempt_started = now;
-            let attempt = op.attempt(AttemptContext { index, trial, progress: &lease.progress });
-            let (error, by) = match race(attempt, timer.as_mut(), cut, run.cancel).await {
+            let raced = {
+                let attempt = pin!(op.attempt(AttemptContext { index, trial, progress: &lease.progress }));
+                race(attempt, timer.as_mut(), cut, run.cancel).await
+            };
+            let (error, by) = match raced {
                 Ok(Ok(output)) => return Ok((output, lease)),
                 Ok(Err(error)) => (error, None),
                 Err(by) => (op.interrupted(by), Some(by)),
@@ -129,9 +133,9 @@ impl Effective<'_> {
             *sent |= lease.progress.is_sent();
             let verdict = op.classify(&error);
             op.observe(Signal::AttemptFailed { index, error: &error });
-            if by.is_none() {
-                // It was made: a retry whose connection was refused stays in the books too. Else nothing would hold the
-                // retries back when a target is down.
+            if !matches!(by, Some(Interrupt::Cancelled | Interrupt::Deadline)) {
+                // It was made: a retry that found no connection, refused or in time, stays in the books too. Else nothing
+                // would hold the retries back when a target is down.
                 lease.keep_mark();
             }
             self.settle_failed(&mut lease, op, &error, &verdict, end);
@@ -176,7 +180,7 @@ impl Effective<'_> {
                     let wait = Some((later(end, after), Interrupt::Deadline));
                     // Cancelled here, the lease gives the mark back: the retry was not sent.
                     lease.progress = Progress::default();
-                    if race(std::future::pending::<()>(), timer.as_mut(), wait, run.cancel).await
+                    if race(pin!(std::future::pending::<()>()), timer.as_mut(), wait, run.cancel).await
                         == Err(Interrupt::Cancelled)
                     {
                         return Err(Stop::Cancelled);
@@ -207,7 +211,7 @@ impl Effective<'_> {
             Answer::Later(asking) => asking,
         };
         let end = self.run.end.map(|end| (end.at(), Interrupt::Deadline));
-        let answer = race(asking, timer, end, self.run.cancel).await;
+        let answer = race(pin!(asking), timer, end, self.run.cancel).await;
         *now = Instant::now();
         self.check_time(*now, Duration::ZERO)?;
         answer.map_err(|_| Stop::Deadline)
@@ -299,7 +303,8 @@ impl Effective<'_> {
                 }
             }
         });
-        let permit: Permit = match race(turn, pin!(None), None, self.run.cancel).await {
+        let served = race(pin!(turn), pin!(None), None, self.run.cancel).await;
+        let permit: Permit = match served {
             Ok(answer) => answer?,
             Err(_) => return Err(Stop::Cancelled),
         };

@@ -37,13 +37,14 @@ impl<'a> Cancel<'a> {
 }
 
 /// Runs `future` until it is ready, `cut` comes or a token is cancelled. Nothing is armed unless `future` is pending.
+///
+/// The future comes pinned: an attempt's is large, and would be moved, and kept twice, if it were taken by value.
 pub(super) async fn race<T>(
-    future: impl Future<Output = T>,
+    mut future: Pin<&mut impl Future<Output = T>>,
     mut timer: Timer<'_>,
     cut: Option<(Instant, Interrupt)>,
     cancel: Cancel<'_>,
 ) -> Result<T, Interrupt> {
-    let mut future = pin!(future);
     let mut first = pin!(None::<WaitForCancellationFuture<'_>>);
     let mut second = pin!(None::<WaitForCancellationFuture<'_>>);
     poll_fn(move |cx| {

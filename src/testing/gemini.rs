@@ -234,8 +234,8 @@ mod tests {
             let error = body_of(&limited)["error"].take();
             assert_eq!(error["status"], "RESOURCE_EXHAUSTED");
             let detail = |kind: &str| {
-                let details = error["details"].as_array().into_iter().flatten();
-                details.filter(|d| d["@type"].as_str().is_some_and(|t| t.ends_with(kind))).next_back().cloned().unwrap()
+                let mut details = error["details"].as_array().into_iter().flatten();
+                details.find(|d| d["@type"].as_str().is_some_and(|t| t.ends_with(kind))).cloned().unwrap()
             };
             let quota = detail("QuotaFailure")["violations"][0]["quotaId"].to_string();
             assert!(quota.contains(window), "{quota}");

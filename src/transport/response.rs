@@ -4,6 +4,7 @@ use super::TransportError;
 use crate::provider::{Head, TransportFault};
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
+use http::header::CONTENT_LENGTH;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -56,7 +57,8 @@ impl Response {
 
     /// The whole body, of at most `cap` bytes. Reads no further than that.
     pub(crate) async fn read(&mut self, cap: u64) -> Result<Bytes, TransportError> {
-        let announced = self.head.header("content-length").and_then(|length| length.parse::<u64>().ok());
+        let announced =
+            self.head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         let too_large = || TransportError::new(TransportFault::TooLarge(cap), format!("the body is over {cap} bytes"));
         if announced.is_some_and(|length| length > cap) {
             return Err(too_large());

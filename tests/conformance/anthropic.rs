@@ -14,7 +14,8 @@ impl Subject for AnthropicMessages {
 
     const MODEL: &'static str = "claude-sonnet-4-6";
     const SEED: bool = false;
-    const REQUEST_ID: bool = true;
+    const REPLY_ID: bool = true;
+    const ERROR_ID: bool = true;
     const PARTS: Parts = Parts { cached_input: true, cache_write: true, reasoning: true };
     const SERVER_ERROR: &'static str = "api_error";
 

@@ -21,7 +21,8 @@ macro_rules! azure {
 
             const MODEL: &'static str = $deployment;
             const SEED: bool = OpenAiChat::SEED;
-            const REQUEST_ID: bool = OpenAiChat::REQUEST_ID;
+            const REPLY_ID: bool = OpenAiChat::REPLY_ID;
+            const ERROR_ID: bool = OpenAiChat::ERROR_ID;
             const PARTS: Parts = OpenAiChat::PARTS;
             const SERVER_ERROR: &'static str = OpenAiChat::SERVER_ERROR;
 

@@ -4,6 +4,7 @@
 
 mod anthropic;
 mod azure;
+mod gemini;
 mod ollama;
 mod openai;
 mod responses;
@@ -58,4 +59,6 @@ conforms! { openai_responses: crate::responses::Responses }
 conforms! { azure_chat: crate::azure::AzureChat }
 conforms! { azure_deployment: crate::azure::AzureDeployment }
 conforms! { anthropic_messages: crate::anthropic::AnthropicMessages }
+conforms! { gemini_generate: crate::gemini::GeminiGenerate }
+conforms! { vertex_generate: crate::gemini::VertexGenerate }
 conforms! { ollama_chat: crate::ollama::OllamaChat }

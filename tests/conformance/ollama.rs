@@ -14,7 +14,8 @@ impl Subject for OllamaChat {
 
     const MODEL: &'static str = "example:8b";
     const SEED: bool = true;
-    const REQUEST_ID: bool = false;
+    const REPLY_ID: bool = false;
+    const ERROR_ID: bool = false;
     const PARTS: Parts = Parts { cached_input: false, cache_write: false, reasoning: false };
     const SERVER_ERROR: &'static str = "";
 

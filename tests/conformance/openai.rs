@@ -14,7 +14,8 @@ impl Subject for OpenAiChat {
 
     const MODEL: &'static str = "gpt-4.1";
     const SEED: bool = true;
-    const REQUEST_ID: bool = true;
+    const REPLY_ID: bool = true;
+    const ERROR_ID: bool = true;
     const PARTS: Parts = Parts { cached_input: true, cache_write: true, reasoning: true };
     const SERVER_ERROR: &'static str = "server_error";
 

@@ -15,7 +15,8 @@ impl Subject for Responses {
     const MODEL: &'static str = "gpt-4.1";
     const SEED: bool = false;
     const STOP: bool = false;
-    const REQUEST_ID: bool = true;
+    const REPLY_ID: bool = true;
+    const ERROR_ID: bool = true;
     const PARTS: Parts = Parts { cached_input: true, cache_write: true, reasoning: true };
     const SERVER_ERROR: &'static str = "server_error";
 

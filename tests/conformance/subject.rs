@@ -16,8 +16,10 @@ pub(crate) trait Subject {
     const SEED: bool;
     /// Whether the protocol has texts that end an answer.
     const STOP: bool = true;
-    /// Whether answers carry a request id.
-    const REQUEST_ID: bool;
+    /// Whether replies carry a request id.
+    const REPLY_ID: bool;
+    /// Whether errors do.
+    const ERROR_ID: bool;
     /// Which parts of the totals the protocol reports.
     const PARTS: Parts;
     /// The code or type of a failure of the server, in an error object.

@@ -71,8 +71,8 @@ pub(crate) async fn a_request_is_identified<S: Subject>() -> Outcome {
     let reply = client.call("Hello").await?;
     let error = failure(client.call("Hello").await)?;
     let ids = [reply.provider_request_id(), error.request_id()];
-    assert_eq!(ids.map(|id| id.is_some()), [S::REQUEST_ID; 2]);
-    assert!(!S::REQUEST_ID || ids[0] != ids[1]);
+    assert_eq!(ids.map(|id| id.is_some()), [S::REPLY_ID, S::ERROR_ID]);
+    assert!(ids[0].is_none() || ids[0] != ids[1]);
     Ok(())
 }
 

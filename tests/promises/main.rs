@@ -5,9 +5,16 @@
 
 mod breaker;
 mod budget;
+mod chaos;
 mod codes;
+mod config;
+mod drops;
+mod errors;
 mod fallback;
 mod limiter;
+mod policy;
+mod responses;
 mod retry;
+mod secrets;
 mod support;
 mod timeouts;

@@ -12,90 +12,95 @@ use steadfast::resilience::{Jitter, Retry};
 use steadfast::testing::MemoryTransport;
 use steadfast::{Call, Client, ClientBuilder, ErrorCode, LlmError, Target};
 
-pub const fn ms(ms: u64) -> Duration {
+pub(crate) const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-pub const fn secs(secs: u64) -> Duration {
+pub(crate) const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
 /// So many retries, 100 ms after the first failure, then 200, 400, ..
-pub fn retries(max: u32) -> Retry {
+pub(crate) fn retries(max: u32) -> Retry {
     Retry::new(max).base_delay(ms(100)).jitter(Jitter::None)
 }
 
-pub fn memory() -> MemoryTransport {
+pub(crate) fn memory() -> MemoryTransport {
     MemoryTransport::openai()
 }
 
 /// A target on this provider, called by its host, without retries.
-pub fn target(provider: &MemoryTransport) -> Target {
+pub(crate) fn target(provider: &MemoryTransport) -> Target {
     let url = provider.base_url();
     let name = url.trim_start_matches("http://").split('.').next().unwrap_or_default();
     Target::new(OpenAiCompatible::new(&url), "model-1").name(name).retry(retries(0))
 }
 
 /// A client of one target.
-pub fn client_of(provider: &MemoryTransport, target: Target) -> Client {
+pub(crate) fn client_of(provider: &MemoryTransport, target: Target) -> Client {
     built(Client::builder(target).transport(provider.clone()))
 }
 
-pub fn built(builder: ClientBuilder) -> Client {
+pub(crate) fn built(builder: ClientBuilder) -> Client {
     builder.build().expect("the settings are right")
 }
 
 /// Two providers, and a client builder whose primary and fallback they are.
-pub fn pair(primary: &MemoryTransport, fallback: &MemoryTransport) -> ClientBuilder {
+pub(crate) fn pair(primary: &MemoryTransport, fallback: &MemoryTransport) -> ClientBuilder {
     chain(target(primary), target(fallback), primary, fallback)
 }
 
-pub fn chain(first: Target, second: Target, primary: &MemoryTransport, fallback: &MemoryTransport) -> ClientBuilder {
+pub(crate) fn chain(
+    first: Target,
+    second: Target,
+    primary: &MemoryTransport,
+    fallback: &MemoryTransport,
+) -> ClientBuilder {
     let network = steadfast::testing::MemoryNetwork::new([primary, fallback]);
     Client::builder(first).fallback(second).transport(network)
 }
 
-pub fn primary() -> MemoryTransport {
+pub(crate) fn primary() -> MemoryTransport {
     memory().host("primary.invalid")
 }
 
-pub fn fallback() -> MemoryTransport {
+pub(crate) fn fallback() -> MemoryTransport {
     memory().host("fallback.invalid")
 }
 
 /// The error of a call that must fail.
-pub async fn failure(client: &Client, call: impl Into<Call> + Send) -> LlmError {
+pub(crate) async fn failure(client: &Client, call: impl Into<Call> + Send) -> LlmError {
     client.call(call).await.expect_err("the call must fail")
 }
 
 /// The reply of a call that must succeed.
-pub async fn reply(client: &Client, call: impl Into<Call> + Send) -> Reply {
+pub(crate) async fn reply(client: &Client, call: impl Into<Call> + Send) -> Reply {
     client.call(call).await.expect("the call must succeed")
 }
 
 /// When each request was made, in milliseconds since the provider was made.
-pub fn times(provider: &MemoryTransport) -> Vec<u128> {
+pub(crate) fn times(provider: &MemoryTransport) -> Vec<u128> {
     provider.journal().iter().map(|received| received.at.as_millis()).collect()
 }
 
-pub fn codes(attempts: &[Attempt]) -> Vec<&'static str> {
+pub(crate) fn codes(attempts: &[Attempt]) -> Vec<&'static str> {
     attempts.iter().map(|attempt| attempt.error.code.map_or("none", ErrorCode::as_str)).collect()
 }
 
-pub fn target_codes(error: &LlmError) -> Vec<&'static str> {
+pub(crate) fn target_codes(error: &LlmError) -> Vec<&'static str> {
     error.targets().iter().map(|target| target.error.code.map_or("none", ErrorCode::as_str)).collect()
 }
 
-pub fn next_of(attempts: &[Attempt]) -> Vec<Next> {
+pub(crate) fn next_of(attempts: &[Attempt]) -> Vec<Next> {
     attempts.iter().map(|attempt| attempt.next).collect()
 }
 
-pub fn code(error: &LlmError) -> &'static str {
+pub(crate) fn code(error: &LlmError) -> &'static str {
     error.code().map_or("none", ErrorCode::as_str)
 }
 
 /// Polls a future so many times, then drops it. None where it was not ready by then.
-pub async fn polled<F: Future>(times: usize, future: F) -> Option<F::Output> {
+pub(crate) async fn polled<F: Future>(times: usize, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut polls = 0;
     poll_fn(|cx| {
@@ -114,7 +119,7 @@ pub async fn polled<F: Future>(times: usize, future: F) -> Option<F::Output> {
 }
 
 /// Every text that can be printed of an error: its own, its sources', its attempts', as JSON.
-pub fn printed(error: &LlmError) -> String {
+pub(crate) fn printed(error: &LlmError) -> String {
     let mut out = format!("{error}\n{error:?}\n{error:#?}\n{:?}\n", error.to_snapshot());
     out.push_str(&serde_json::to_string(error).expect("an error is serializable"));
     out.push_str(&serde_json::to_string_pretty(&error.to_snapshot()).expect("a snapshot is serializable"));
@@ -133,13 +138,13 @@ pub fn printed(error: &LlmError) -> String {
 }
 
 /// The items that occur more than once.
-pub fn repeated<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+pub(crate) fn repeated<'a>(items: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = HashSet::new();
     items.into_iter().filter(|item| !seen.insert(*item)).collect()
 }
 
 /// Runs on a runtime of its own, with a paused clock: for properties, whose tests are not async.
-pub fn paused(test: impl Future<Output = ()>) {
+pub(crate) fn paused(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.expect("a runtime").block_on(test);
 }

@@ -99,7 +99,9 @@ pub(super) fn find<'a>(families: &'a [ModelFamily], model: &str) -> Option<&'a M
     // A fine-tuned model, and OpenAI's models at GitHub and at gateways.
     let stem = ["ft:", "openai/"].iter().find_map(|prefix| model.strip_prefix(prefix)).unwrap_or(model);
     (families.iter())
-        .find(|family| stem.starts_with(&*family.starts) && stem.contains(&*family.contains))
+        .find(|family| {
+            stem.starts_with(&*family.starts) && (family.contains.is_empty() || stem.contains(&*family.contains))
+        })
         .or_else(|| (!families.is_empty() && looks_reasoning(stem)).then_some(&UNKNOWN_REASONING))
 }
 

@@ -245,7 +245,7 @@ impl Bench {
     }
 
     async fn run(&self, run: Run<'_>, op: &mut Script) -> Ran {
-        execute(&self.guards, &self.retry, self.timeout, &Random::seeded(1), run, op).await
+        execute(&self.guards, &self.retry, self.timeout, &Random::seeded(1), run, op, &mut Vec::new()).await
     }
 
     /// Runs the steps to a failure.

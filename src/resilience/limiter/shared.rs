@@ -26,14 +26,14 @@ pub type Admission = Pin<Box<dyn Future<Output = Result<Permit, LimitRefusal>> +
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
-/// use steadfast::resilience::{Admission, Bucket, Limiter, RateLimit, RateLimitState, SharedLimiter};
+/// use steadfast::resilience::{LimiterAdmission, Bucket, Limiter, RateLimit, RateLimitState, SharedLimiter};
 ///
 /// /// Where the limits are kept cannot be reached, a limiter of this process stands in.
 /// #[derive(Debug)]
 /// struct Standby(Limiter);
 ///
 /// impl SharedLimiter for Standby {
-///     fn admit(self: Arc<Self>, tokens: u32, wait: bool) -> Admission {
+///     fn admit(self: Arc<Self>, tokens: u32, wait: bool) -> LimiterAdmission {
 ///         Box::pin(async move {
 ///             if wait { self.0.acquire(tokens).await } else { self.0.acquire_now(tokens).await }
 ///         })

@@ -204,7 +204,7 @@ async fn a_dropped_run_is_a_hang_once_it_was_silent_for_long() {
     let breaker = policy.guards().breaker.clone().expect("set");
     assert!(tokio::time::timeout(Duration::from_millis(9_999), policy.run(hang)).await.is_err());
     assert_eq!(breaker.state(), CircuitState::Closed);
-    assert!(tokio::time::timeout(Duration::from_millis(10_000), policy.run(hang)).await.is_err());
+    assert!(tokio::time::timeout(10 * SECOND, policy.run(hang)).await.is_err());
     assert_eq!(breaker.state(), CircuitState::Open);
 }
 

@@ -2,7 +2,7 @@ use super::*;
 
 fn problems(settings: &Retry) -> Vec<String> {
     let error = settings.check().err();
-    error.iter().flat_map(|error| error.problems()).map(ToString::to_string).collect()
+    error.iter().flat_map(ConfigError::problems).map(ToString::to_string).collect()
 }
 
 #[test]

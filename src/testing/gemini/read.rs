@@ -50,13 +50,12 @@ fn check_credentials(request: &Request, query: &str, is_vertex: bool) -> Result<
                            API Key or other form of API consumer identity to call this API.";
             Err(Refusal::new(403, message))
         }
-        (0, true) => Ok(()),
         (1, false) if is_vertex => {
             let message = "API keys are not supported by this API. Expected OAuth2 access token or other authentication \
                            credentials that assert a principal.";
             Err(Refusal::new(401, message))
         }
-        (1, false) => Ok(()),
+        (0, true) | (1, false) => Ok(()),
         _ => Err(Refusal::new(400, "Multiple authentication credentials received. Please pass only one.")),
     }
 }

@@ -70,7 +70,7 @@ async fn after_the_wait_for_a_retry_the_circuit_is_asked_again_where_that_is_con
                 assert_eq!(failed.tried.len(), 1, "what was tried is kept");
             }
         }
-        let retries = if recheck { 0 } else { 1 };
+        let retries = u64::from(!recheck);
         assert_eq!(budget.state(), RetryBudgetState::new(1 + retries, retries), "a retry not sent is given back");
     }
 }
@@ -170,9 +170,18 @@ async fn a_retry_that_was_not_sent_is_given_back() {
     assert!(outer.is_err());
     assert_eq!(budget.state(), first_only);
 
-    // Attempted, but nothing left.
+    // Made, but its connection was refused: it stays, or nothing would hold the retries back when a target is down.
     tokio::time::advance(61 * SECOND).await;
     bench.fail(Run::default(), [BUSY, WRONG.unsent()]).await;
+    assert_eq!(budget.state(), RetryBudgetState::new(2, 1));
+
+    // Begun, but nothing had left when the deadline or a cancel cut it off.
+    tokio::time::advance(61 * SECOND).await;
+    bench.fail(by_deadline(10 * SECOND), [BUSY, HANGS.unsent()]).await;
+    assert_eq!(budget.state(), first_only);
+    tokio::time::advance(61 * SECOND).await;
+    let token = cancel_after(10 * SECOND);
+    bench.fail(cancelled_by(&token), [BUSY, HANGS.unsent()]).await;
     assert_eq!(budget.state(), first_only);
 
     // Refused by the limiter after its wait.
@@ -181,6 +190,17 @@ async fn a_retry_that_was_not_sent_is_given_back() {
     let failed = Bench::new(3).budget(&budget).limiter(&limiter).fail(Run::default(), [BUSY]).await;
     assert!(matches!(failed.stop, Stop::Limit(_)));
     assert_eq!(budget.state(), first_only);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_could_not_be_sent_stays_in_the_books() {
+    let budget = budget(0, 1.0);
+    // The connection was refused, or not even that.
+    for step in [WRONG.unsent(), HANGS.unsent()] {
+        Bench::new(1).timeout(SECOND).budget(&budget).fail(Run::default(), [BUSY, step]).await;
+        assert_eq!(budget.state(), RetryBudgetState::new(2, 1));
+        tokio::time::advance(61 * SECOND).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -307,14 +327,14 @@ async fn the_providers_word_is_asked_for_and_followed_only_where_that_is_configu
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_advised_with_a_refusal_for_rate_holds_all_others() {
-    let limited = |wait| Verdict { throttled: true, ..advises(wait) };
+    let refused = |wait| Verdict { throttled: true, ..advises(wait) };
     for (follows, verdict, holds) in [
-        (true, limited(5 * SECOND), true),
-        (true, limited(60 * SECOND), true),
-        (true, limited(61 * SECOND), false), // longer than is worth honouring
+        (true, refused(5 * SECOND), true),
+        (true, refused(60 * SECOND), true),
+        (true, refused(61 * SECOND), false), // longer than is worth honouring
         (true, advises(5 * SECOND), false),  // not for rate
         (true, Verdict { throttled: true, ..Verdict::transient("limited") }, false), // no wait
-        (false, limited(5 * SECOND), false),
+        (false, refused(5 * SECOND), false),
     ] {
         let limiter = RateLimit::new().requests_per_minute(600).follow_provider(follows).build().expect("valid");
         Bench::new(0).limiter(&limiter).fail(Run::default(), [fails(verdict)]).await;
