@@ -225,10 +225,10 @@ mod tests {
         }
     }
 
-    fn read(body: &str) -> Result<Reply, Classified> {
+    fn read(body: &str) -> Result<Reply, Box<Classified>> {
         let azure = AzureOpenAi::resource("r");
         let head = Head::new(StatusCode::OK, HeaderMap::new());
-        azure.decode(&head, &Bytes::copy_from_slice(body.as_bytes())).map_err(|f| azure.rules().classify(&f))
+        azure.decode(&head, &Bytes::copy_from_slice(body.as_bytes())).map_err(|f| azure.rules().classify(&f).into())
     }
 
     #[test]

@@ -106,14 +106,12 @@ impl OpenAiCompatible {
     /// reported by `ClientBuilder::build`.
     #[must_use]
     pub fn alternate(self, name: &str) -> Self {
-        match self.alternates.iter().find(|(known, _)| *known == name) {
-            Some((_, url)) => self.moved(url),
-            None => {
-                let known: Vec<_> = self.alternates.iter().map(|(known, _)| *known).collect();
-                let allowed = if known.is_empty() { "nothing: it has none".to_owned() } else { known.join(", ") };
-                self.faulty(ConfigError::new("alternate", format!("`{name}`"), allowed))
-            }
+        if let Some((_, url)) = self.alternates.iter().find(|(known, _)| *known == name) {
+            return self.moved(url);
         }
+        let known: Vec<_> = self.alternates.iter().map(|(known, _)| *known).collect();
+        let allowed = if known.is_empty() { "nothing: it has none".to_owned() } else { known.join(", ") };
+        self.faulty(ConfigError::new("alternate", format!("`{name}`"), allowed))
     }
 
     /// The key, sent as a bearer token, or in the header that the server wants it in.

@@ -69,7 +69,7 @@ pub enum Encoded {
     Body(Bytes),
     /// A request of its own: another method, a URL that depends on the model, headers that depend on the call. The
     /// adapter's headers are added where it has none of their name.
-    Request(HttpRequest),
+    Request(Box<HttpRequest>),
 }
 
 impl From<Value> for Encoded {
@@ -98,7 +98,7 @@ impl From<String> for Encoded {
 
 impl From<HttpRequest> for Encoded {
     fn from(request: HttpRequest) -> Self {
-        Self::Request(request)
+        Self::Request(Box::new(request))
     }
 }
 
@@ -197,7 +197,7 @@ impl Provider for Custom {
                 for (name, value) in &headers {
                     own.headers.entry(name).or_insert_with(|| value.clone());
                 }
-                own
+                *own
             }
         })
     }

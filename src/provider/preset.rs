@@ -21,6 +21,8 @@ use crate::record::ConfigError;
 pub struct Preset {
     /// Its name.
     pub name: &'static str,
+    /// Other names that find it.
+    pub aliases: &'static [&'static str],
     /// Its base URL, as the provider documents it. It may have `{placeholders}`.
     pub base_url: &'static str,
     /// Other places of the same provider by name, such as regions.
@@ -53,7 +55,11 @@ impl Preset {
     /// The preset of this name. Case, dots, dashes and underscores do not matter: `llama.cpp` is `llamacpp`.
     pub fn named(name: &str) -> Option<&'static Self> {
         let wanted = plain(name);
-        Self::ALL.iter().find(|preset| plain(preset.name) == wanted)
+        Self::ALL.iter().copied().find(|preset| preset.names().any(|name| plain(name) == wanted))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        [self.name].into_iter().chain(self.aliases.iter().copied())
     }
 
     /// The preset of this name, or an error that helps to find it.
@@ -71,6 +77,7 @@ impl Preset {
     const fn hosted(name: &'static str, base_url: &'static str, key_variables: &'static [&'static str]) -> Self {
         Self {
             name,
+            aliases: &[],
             base_url,
             alternates: &[],
             placeholders: &[],
@@ -92,6 +99,10 @@ impl Preset {
 
     const fn quirks(self, quirks: Quirks) -> Self {
         Self { quirks, ..self }
+    }
+
+    const fn aliases(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
     }
 
     const fn alternates(self, alternates: &'static [(&'static str, &'static str)]) -> Self {
@@ -137,8 +148,8 @@ mod tests {
     #[test]
     fn there_are_at_least_ninety_and_none_twice() {
         assert!(Preset::ALL.len() >= 90, "{}", Preset::ALL.len());
-        let names: BTreeSet<_> = Preset::ALL.iter().map(|preset| plain(preset.name)).collect();
-        assert_eq!(names.len(), Preset::ALL.len());
+        let names: Vec<_> = Preset::ALL.iter().flat_map(|preset| preset.names()).map(plain).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
     }
 
     #[test]
@@ -250,7 +261,7 @@ mod tests {
 
     #[test]
     fn names_are_found_however_they_are_written() {
-        for name in ["llama.cpp", "llamacpp", "LM_Studio", "lmstudio", "xAI", "azure_openai"] {
+        for name in ["llama.cpp", "llamacpp", "LM_Studio", "lmstudio", "xAI", "azure_openai", "Azure"] {
             assert!(Preset::named(name).is_some(), "{name}");
         }
         let error = OpenAiCompatible::preset("fireworx").unwrap_err().to_string();

@@ -92,11 +92,11 @@ mod tests {
     use bytes::Bytes;
     use http::{HeaderMap, HeaderValue, StatusCode};
 
-    fn read(body: &str) -> Result<Reply, Classified> {
+    fn read(body: &str) -> Result<Reply, Box<Classified>> {
         let (openai, mut headers) = (OpenAi::new("k"), HeaderMap::new());
         headers.insert("x-request-id", HeaderValue::from_static("req_1"));
         let head = Head::new(StatusCode::OK, headers);
-        openai.decode(&head, &Bytes::copy_from_slice(body.as_bytes())).map_err(|f| openai.rules().classify(&f))
+        openai.decode(&head, &Bytes::copy_from_slice(body.as_bytes())).map_err(|f| openai.rules().classify(&f).into())
     }
 
     #[test]

@@ -34,7 +34,7 @@ macro_rules! presets {
             )*
 
             /// Every preset.
-            pub const ALL: &'static [Self] = &[$(Self::$constant),*];
+            pub const ALL: &'static [&'static Self] = &[$(&Self::$constant),*];
         }
     };
 }
@@ -50,6 +50,7 @@ presets! {
         "https://{resource}.openai.azure.com/openai/v1",
         ["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
     )
+    .aliases(&["azure"])
     .alternates(&[("ai-services", "https://{resource}.services.ai.azure.com/openai/v1")])
     .placeholders(&[part("resource", &["AZURE_RESOURCE_NAME"])])
     .quirks(AS_MODEL.token_field(TokenField::MaxCompletionTokens).key_header("api-key"))
@@ -97,7 +98,8 @@ presets! {
     ///
     /// Volcengine's Ark; the model may be the id of an endpoint.
     VOLCENGINE =
-        hosted("volcengine", "https://ark.cn-beijing.volces.com/api/v3", ["ARK_API_KEY", "VOLCENGINE_API_KEY"]);
+        hosted("volcengine", "https://ark.cn-beijing.volces.com/api/v3", ["ARK_API_KEY", "VOLCENGINE_API_KEY"])
+            .aliases(&["ark"]);
     TENCENT = hosted("tencent", "https://tokenhub-intl.tencentcloudmaas.com/v1", ["TENCENT_API_KEY"]);
     BAIDU_QIANFAN = hosted("baidu-qianfan", "https://qianfan.baidubce.com/v2", ["BAIDU_API_KEY"]);
     XIAOMI_MIMO = hosted("xiaomi-mimo", "https://api.xiaomimimo.com/v1", ["XIAOMI_MIMO_API_KEY"]);

@@ -138,11 +138,11 @@ mod tests {
     use crate::provider::{Classified, RulePack};
     use http::{HeaderMap, HeaderValue, StatusCode};
 
-    fn read(body: &str) -> Result<Reply, Classified> {
+    fn read(body: &str) -> Result<Reply, Box<Classified>> {
         let mut headers = HeaderMap::new();
         headers.insert("x-request-id", HeaderValue::from_static("req_1"));
         let head = Head::new(StatusCode::OK, headers);
-        decode(&head, &Bytes::copy_from_slice(body.as_bytes())).map_err(|f| RulePack::openai().classify(&f))
+        decode(&head, &Bytes::copy_from_slice(body.as_bytes())).map_err(|f| RulePack::openai().classify(&f).into())
     }
 
     #[test]
