@@ -66,7 +66,7 @@ impl<'a> TargetOperation<'a> {
         model: &'a str,
         mut request: HttpRequest,
     ) -> Self {
-        for (name, value) in &options.headers {
+        for (name, value) in options.headers.iter().flat_map(|headers| headers.iter()) {
             request.headers.insert(name, value.clone());
         }
         if let Some(id) = options.request_id.as_deref().and_then(|id| http::HeaderValue::from_str(id).ok()) {
@@ -98,7 +98,7 @@ impl<'a> TargetOperation<'a> {
         (self.sent_at, self.refusal) = (None, None);
         let mut request = self.request.clone();
         let auth = self.target.provider.auth();
-        self.applied = match self.target.credentials.apply(auth, &self.options.headers, &mut request).await {
+        self.applied = match self.target.credentials.apply(auth, self.options, &mut request).await {
             Ok(applied) => applied,
             Err(error) => return Err(Self::unauthorized(error)),
         };
@@ -250,7 +250,7 @@ impl<'a> TargetOperation<'a> {
                     Auth::Source(source) => source.name(),
                     Auth::None | Auth::Query(_) | Auth::Custom(_) => &http::header::AUTHORIZATION,
                 };
-                self.options.headers.contains_key(header)
+                self.options.has_header(header)
             }
             _ => false,
         }

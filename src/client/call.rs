@@ -34,19 +34,26 @@ pub struct Call {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CallOptions {
-    pub(crate) retry: Option<Retry>,
+    pub(crate) retry: Option<Box<Retry>>,
     pub(crate) max_retries: Option<u32>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) timeout: Option<Option<Duration>>,
     pub(crate) deadline: Option<Option<Duration>>,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) request_id: Option<String>,
-    pub(crate) headers: HeaderMap,
+    pub(crate) headers: Option<Box<HeaderMap>>,
     pub(crate) invalid_header: Option<String>,
     pub(crate) models: Vec<(TargetRef, String)>,
     pub(crate) without: Vec<Setting>,
     pub(crate) keep_raw: bool,
     pub(crate) estimated_tokens: Option<u32>,
+}
+
+impl CallOptions {
+    /// Whether the call brings a header of this name.
+    pub(super) fn has_header(&self, name: &HeaderName) -> bool {
+        self.headers.as_ref().is_some_and(|headers| headers.contains_key(name))
+    }
 }
 
 impl Call {
@@ -128,7 +135,7 @@ impl Call {
         match (HeaderName::try_from(name), HeaderValue::from_str(value)) {
             (Ok(name), Ok(mut value)) => {
                 value.set_sensitive(is_secret_header(name.as_str()));
-                self.options.headers.insert(name, value);
+                self.options.headers.get_or_insert_default().insert(name, value);
             }
             _ => self.options.invalid_header = Some(name.to_owned()),
         }
@@ -149,7 +156,7 @@ impl Call {
 
     /// Sets how often and how patiently to try again, in place of every target's own.
     pub fn retry(mut self, retry: Retry) -> Self {
-        self.options.retry = Some(retry);
+        self.options.retry = Some(Box::new(retry));
         self
     }
 

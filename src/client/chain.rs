@@ -291,7 +291,7 @@ fn refused(error: LlmError) -> TargetFailure {
 
 /// The target's settings for retries, with those of the call in their place.
 fn effective_retry<'a>(target: &'a ReadyTarget, options: &'a CallOptions) -> Cow<'a, Retry> {
-    let base = options.retry.as_ref().unwrap_or(&target.retry);
+    let base = options.retry.as_deref().unwrap_or(&target.retry);
     if options.max_retries.is_none() && options.idempotent.is_none() {
         return Cow::Borrowed(base);
     }

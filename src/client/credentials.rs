@@ -1,11 +1,12 @@
 //! Adds credentials to an attempt, and keeps fetched tokens until they expire.
 
+use super::call::CallOptions;
 use crate::LlmError;
 use crate::provider::{Auth, AuthHeader, HttpRequest, SourceAuth};
 use crate::record::ErrorCode;
 use crate::resilience::clock::{later, wall_now};
 use base64::Engine as _;
-use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
+use http::{HeaderValue, header::AUTHORIZATION};
 use secrecy::SecretString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -58,19 +59,19 @@ impl Credentials {
     pub(super) async fn apply(
         &self,
         auth: &Auth,
-        own: &HeaderMap,
+        own: &CallOptions,
         request: &mut HttpRequest,
     ) -> Result<Applied, LlmError> {
         let mut applied = Applied::default();
         match auth {
-            Auth::Header(header) if !own.contains_key(header.name()) => {
+            Auth::Header(header) if !own.has_header(header.name()) => {
                 request.headers.insert(header.name().clone(), header.value().clone());
             }
             Auth::Query(query) => {
                 use secrecy::ExposeSecret;
                 request.url.query_pairs_mut().append_pair(query.name(), query.secret().expose_secret());
             }
-            Auth::Source(source) if !own.contains_key(source.name()) => {
+            Auth::Source(source) if !own.has_header(source.name()) => {
                 let (token, kept_token) = self.token(source).await?;
                 request.headers.insert(token.name().clone(), token.value().clone());
                 applied = Applied { secrets: vec![token.secret().clone()], kept_token };
@@ -169,6 +170,7 @@ mod tests {
     use super::*;
     use crate::provider::{Credential, CredentialSource};
     use futures_core::future::BoxFuture;
+    use http::HeaderMap;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
     use url::Url;
@@ -190,7 +192,7 @@ mod tests {
     async fn bearer(credentials: &Credentials, auth: &Auth) -> (String, Option<u64>) {
         let url = Url::parse("http://host/").unwrap();
         let mut request = HttpRequest::post(url, HeaderMap::new(), "");
-        let applied = credentials.apply(auth, &HeaderMap::new(), &mut request).await.unwrap();
+        let applied = credentials.apply(auth, &CallOptions::default(), &mut request).await.unwrap();
         (request.headers["authorization"].to_str().unwrap().to_owned(), applied.kept_token)
     }
 
@@ -198,14 +200,14 @@ mod tests {
     async fn user_info_in_the_url_is_basic_authentication_and_nothing_else() {
         let url = Url::parse("http://user:p%40ss@host/v1").unwrap();
         let mut request = HttpRequest::post(url, HeaderMap::new(), "");
-        Credentials::default().apply(&Auth::None, &HeaderMap::new(), &mut request).await.unwrap();
+        Credentials::default().apply(&Auth::None, &CallOptions::default(), &mut request).await.unwrap();
         assert_eq!(request.url.as_str(), "http://host/v1");
         assert_eq!(request.headers["authorization"], "Basic dXNlcjpwQHNz");
         assert!(request.headers["authorization"].is_sensitive());
 
         let mut request = HttpRequest::post(Url::parse("http://user:pass@host/v1").unwrap(), HeaderMap::new(), "");
         let key = Auth::bearer("sk-1".to_owned().into()).unwrap();
-        Credentials::default().apply(&key, &HeaderMap::new(), &mut request).await.unwrap();
+        Credentials::default().apply(&key, &CallOptions::default(), &mut request).await.unwrap();
         assert_eq!(
             (request.url.as_str(), &request.headers["authorization"]),
             ("http://host/v1", &"Bearer sk-1".parse().unwrap())

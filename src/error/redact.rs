@@ -372,7 +372,7 @@ mod tests {
             "a%2Fb%2bc%20%22d%22%C3%A9%7e",
             "a/b%2Bc+%22d%22%c3%a9~",
             r#"a\/b+c \"d\"\u00e9~"#,
-            r#"a\u002Fb\u002bc\u0020\u0022d\u0022é\u007E"#,
+            r"a\u002Fb\u002bc\u0020\u0022d\u0022é\u007E",
         ] {
             assert_eq!(r.text(&format!("<{written}><{written}>")), "<REDACTED><REDACTED>", "{written}");
         }

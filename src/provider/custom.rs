@@ -59,8 +59,8 @@ pub struct Custom {
     rules: RulePack,
 }
 
-/// What an encoder wrote.
-#[derive(Clone, Debug)]
+/// What an encoder wrote. `Debug` shows no body.
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum Encoded {
     /// A JSON object, posted to the adapter's URL. The call's `extra` fields are merged into it last.
@@ -70,6 +70,16 @@ pub enum Encoded {
     /// A request of its own: another method, a URL that depends on the model, headers that depend on the call. The
     /// adapter's headers are added where it has none of their name.
     Request(Box<HttpRequest>),
+}
+
+impl fmt::Debug for Encoded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json(_) => f.write_str("Json"),
+            Self::Body(body) => write!(f, "Body({} bytes)", body.len()),
+            Self::Request(request) => request.fmt(f),
+        }
+    }
 }
 
 impl From<Value> for Encoded {

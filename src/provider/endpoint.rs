@@ -1,6 +1,7 @@
 //! Where an adapter's requests go, and what each of them carries.
 
 use super::Auth;
+use super::Headers;
 use crate::error::{Redactor, is_secret_header};
 use crate::record::{ConfigError, Problems};
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -14,7 +15,7 @@ pub(super) struct Endpoint {
     /// What follows the base URL, in parts: those that the base URL already ends with are not repeated.
     path: &'static [&'static str],
     url: Result<Url, ConfigError>,
-    headers: HeaderMap,
+    headers: Headers,
     fault: Option<ConfigError>,
     auth: Result<Auth, ConfigError>,
 }
@@ -26,7 +27,7 @@ impl Endpoint {
         let mut headers = HeaderMap::with_capacity(8);
         headers.insert(CONTENT_TYPE, json.clone());
         headers.insert(ACCEPT, json);
-        Self { path, url: locate(base_url, path), headers, fault: None, auth: Ok(Auth::None) }
+        Self { path, url: locate(base_url, path), headers: headers.into(), fault: None, auth: Ok(Auth::None) }
     }
 
     /// At another base URL.
@@ -76,7 +77,7 @@ impl Endpoint {
     }
 
     /// The URL and the headers of a request.
-    pub(super) fn request_line(&self) -> Result<(Url, HeaderMap), ConfigError> {
+    pub(super) fn request_line(&self) -> Result<(Url, Headers), ConfigError> {
         Ok((self.url.clone()?, self.headers.clone()))
     }
 }

@@ -1,5 +1,6 @@
 //! HTTP as values: what an adapter writes and what it reads.
 
+use super::Headers;
 use crate::error::Redactor;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
@@ -14,16 +15,16 @@ pub struct HttpRequest {
     pub method: Method,
     /// The URL.
     pub url: Url,
-    /// The headers.
-    pub headers: HeaderMap,
+    /// The headers, shared until one request differs.
+    pub headers: Headers,
     /// The body, shared by reference count.
     pub body: Bytes,
 }
 
 impl HttpRequest {
     /// A POST of `body` to `url`.
-    pub fn post(url: Url, headers: HeaderMap, body: impl Into<Bytes>) -> Self {
-        Self { method: Method::POST, url, headers, body: body.into() }
+    pub fn post(url: Url, headers: impl Into<Headers>, body: impl Into<Bytes>) -> Self {
+        Self { method: Method::POST, url, headers: headers.into(), body: body.into() }
     }
 }
 

@@ -177,7 +177,7 @@ impl MemoryTransport {
         let HttpRequest { method, headers, body, url: _ } = request;
         let number = self.shared.begin();
         let open = Open(Arc::clone(&self.shared));
-        let request = Request { method, path, headers, body, keep_alive: true };
+        let request = Request { method, path, headers: headers.into_map(), body, keep_alive: true };
         let (answer, action) = self.shared.backend.receive(request, number, false);
         self.shared.counts.send_modify(|counts| counts.requests += 1);
         if !answer.delivery.delay.is_zero() {

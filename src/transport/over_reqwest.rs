@@ -19,7 +19,7 @@ pub(crate) fn default_client(connect_timeout: Option<Duration>) -> reqwest::Resu
 
 pub(super) async fn send(client: &reqwest::Client, request: HttpRequest) -> Result<Response, TransportError> {
     let mut out = reqwest::Request::new(request.method, request.url);
-    *out.headers_mut() = request.headers;
+    *out.headers_mut() = request.headers.into_map();
     *out.body_mut() = Some(request.body.into());
     let mut response = client.execute(out).await.map_err(fault)?;
     let headers = std::mem::take(response.headers_mut());

@@ -184,7 +184,9 @@ proptest! {
         paused(async {
             let (primary, fallback) = (primary(), fallback());
             for (provider, script) in [(&primary, first), (&fallback, second)] {
-                script.into_iter().for_each(|answer| provider.push(answer));
+                for answer in script {
+                    provider.push(answer);
+                }
                 provider.set_otherwise(Fault::status(503));
             }
             let builder = chain(one.apply(&primary), two.apply(&fallback), &primary, &fallback);
@@ -235,7 +237,9 @@ proptest! {
     ) {
         paused(async {
             let (primary, fallback) = (primary(), fallback().otherwise(Answer::echo().delay(ms(50))));
-            script.into_iter().for_each(|answer| primary.push(answer));
+            for answer in script {
+                primary.push(answer);
+            }
             primary.set_otherwise(Answer::echo().delay(ms(20)));
             let client = built(chain(one.apply(&primary), two.apply(&fallback), &primary, &fallback).seed(seed));
             let calls = ends.len();

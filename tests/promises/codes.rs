@@ -172,5 +172,5 @@ fn a_configuration_error_turns_into_an_error_with_question_mark() {
     let error = build().expect_err("it is wrong");
     assert_eq!((error.kind(), code(&error)), (ErrorKind::InvalidParams, "invalid_config"));
     assert!(error.to_string().contains("retry.factor is 0.5"), "{error}");
-    assert!(std::error::Error::source(&error).is_some_and(|source| source.is::<ConfigError>()));
+    assert!(std::error::Error::source(&error).is_some_and(<dyn std::error::Error>::is::<ConfigError>));
 }

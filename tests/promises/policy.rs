@@ -270,7 +270,7 @@ async fn wrong_settings_run_nothing_and_say_so() {
     assert!(matches!(&error, PolicyError::Config(problem) if problem.problems().len() == 2));
     assert_eq!((error.stop(), error.attempts().len(), ran.load(SeqCst)), (None, 0, 0));
     assert!(error.to_string().contains("retry.factor is 0.5"), "{error}");
-    assert!(error.source().is_some_and(|source| source.is::<steadfast::ConfigError>()));
+    assert!(error.source().is_some_and(<dyn Error>::is::<steadfast::ConfigError>));
     assert_eq!(error.into_operation(), None);
 }
 

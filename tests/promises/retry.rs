@@ -443,7 +443,8 @@ proptest! {
             let journal = provider.journal();
             for (pair, (wait, in_ms)) in journal.windows(2).zip(&waits) {
                 let asked = if *in_ms { ms(*wait) } else { secs(*wait / 1_000) };
-                assert!(pair[1].at - pair[0].at >= asked, "{:?} after {asked:?}", pair[1].at - pair[0].at);
+                let [before, after] = [pair[0].at, pair[1].at];
+                assert!(after >= before + asked, "{after:?} is sooner than {asked:?} after {before:?}");
             }
             if let Err(error) = outcome {
                 assert_eq!(error.code(), Some(ErrorCode::ProviderRateLimited));

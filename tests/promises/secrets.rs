@@ -13,9 +13,10 @@ use std::time::SystemTime;
 use steadfast::chat::{Reply, Request};
 use steadfast::http::{HeaderMap, StatusCode};
 use steadfast::provider::{
-    Auth, Authorize, Authorized, Credential, CredentialSource, EncodeContext, Failure, Head, HttpRequest, OpenAi,
-    OpenAiCompatible, Provider, RulePack, TransportFault,
+    Anthropic, Auth, Authorize, Authorized, Credential, CredentialSource, EncodeContext, Failure, Gemini, Head,
+    HttpRequest, Ollama, OpenAi, OpenAiCompatible, Provider, RulePack, TransportFault,
 };
+use steadfast::record::RequestSnapshot;
 use steadfast::testing::{Answer, FakeProvider, Fault, MemoryTransport};
 use steadfast::transport::{BoxFuture as Sending, Response, Transport, TransportError};
 use steadfast::{Call, CaptureBodies, Client, LlmError, Target};
@@ -130,7 +131,7 @@ async fn a_key_in_what_was_sent_is_taken_out_of_its_snapshot() {
     let error = failure(&client, call).await;
     assert!(String::from_utf8_lossy(&provider.journal()[0].body).contains("sk-live"), "it is sent as it is");
     assert_clean(&printed(&error), &[KEY], "a body");
-    let body = error.request().and_then(|request| request.body_json()).expect("still JSON");
+    let body = error.request().and_then(RequestSnapshot::body_json).expect("still JSON");
     assert_eq!(
         (&body["api_key"], &body["messages"][0]["content"]),
         (&json!("REDACTED"), &json!("why is REDACTED wrong?"))
@@ -222,6 +223,7 @@ fn nothing_that_holds_a_secret_prints_it() {
     cookies.insert("set-cookie", format!("session={KEY}").parse().expect("a value"));
     let head = Head::new(StatusCode::OK, cookies);
     print!(http, head);
+    print!(Anthropic::new(KEY).base_url(url), Gemini::new(KEY).base_url(url), Ollama::new().base_url(url));
     print!(
         provider(),
         openai(),

@@ -1,6 +1,7 @@
 //! What the tests share: targets on memory transports, and short words for what came of a call.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
@@ -124,14 +125,14 @@ pub(crate) fn printed(error: &LlmError) -> String {
     out.push_str(&serde_json::to_string(error).expect("an error is serializable"));
     out.push_str(&serde_json::to_string_pretty(&error.to_snapshot()).expect("a snapshot is serializable"));
     for attempt in error.attempts() {
-        out.push_str(&format!("{attempt:?}{attempt:#?}{}", attempt.error));
+        _ = write!(out, "{attempt:?}{attempt:#?}{}", attempt.error);
     }
     for target in error.targets() {
-        out.push_str(&format!("{target:?}{target:#?}{}", target.error));
+        _ = write!(out, "{target:?}{target:#?}{}", target.error);
     }
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
-        out.push_str(&format!("{cause}\n{cause:?}\n{cause:#?}\n"));
+        _ = writeln!(out, "{cause}\n{cause:?}\n{cause:#?}");
         source = cause.source();
     }
     out

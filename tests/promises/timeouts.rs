@@ -308,9 +308,10 @@ async fn a_cancel_ends_every_call_of_the_client_beside_a_calls_own_token() {
         let (kind, at) = call.await.expect("no panic");
         ended.push((kind, at - start));
     }
-    let aborted = Some(ErrorKind::Aborted);
+    let kind = ErrorKind::Aborted;
+    let aborted = Some(kind);
     assert_eq!(ended, [(aborted, secs(1)), (aborted, secs(2)), (aborted, secs(2))]);
-    assert_eq!(failure(&client, "hi").await.kind(), aborted.expect("some"), "and of calls that come later");
+    assert_eq!(failure(&client, "hi").await.kind(), kind, "and of calls that come later");
     assert_eq!(provider.requests(), 3);
 }
 

@@ -99,10 +99,13 @@ pub(super) fn find<'a>(families: &'a [ModelFamily], model: &str) -> Option<&'a M
     // A fine-tuned model, and OpenAI's models at GitHub and at gateways.
     let stem = ["ft:", "openai/"].iter().find_map(|prefix| model.strip_prefix(prefix)).unwrap_or(model);
     (families.iter())
-        .find(|family| {
-            stem.starts_with(&*family.starts) && (family.contains.is_empty() || stem.contains(&*family.contains))
-        })
+        .find(|family| stem.starts_with(&*family.starts) && has(stem, &family.contains))
         .or_else(|| (!families.is_empty() && looks_reasoning(stem)).then_some(&UNKNOWN_REASONING))
+}
+
+/// Whether `part` is in `text`; both are short, and a general search would prepare more than it saves.
+fn has(text: &str, part: &str) -> bool {
+    part.is_empty() || text.as_bytes().windows(part.len()).any(|window| window == part.as_bytes())
 }
 
 fn looks_reasoning(stem: &str) -> bool {

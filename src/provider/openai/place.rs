@@ -5,9 +5,8 @@ use crate::LlmError;
 use crate::chat::{Request, Sampling};
 use crate::provider::endpoint::Endpoint;
 use crate::provider::refusal::{check_range, unsupported};
-use crate::provider::{Auth, RulePack};
+use crate::provider::{Auth, Headers, RulePack};
 use crate::record::ConfigError;
-use http::HeaderMap;
 use serde_json::Value;
 use std::borrow::Cow;
 use url::Url;
@@ -100,7 +99,7 @@ impl Place {
     }
 
     /// The URL and the headers of a request.
-    pub(in crate::provider) fn request_line(&self) -> Result<(Url, HeaderMap), ConfigError> {
+    pub(in crate::provider) fn request_line(&self) -> Result<(Url, Headers), ConfigError> {
         self.endpoint.request_line()
     }
 

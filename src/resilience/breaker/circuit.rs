@@ -143,3 +143,6 @@ impl fmt::Debug for Circuit {
         f.debug_struct("Circuit").field("key", &self.key).field("state", &self.state()).finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -142,6 +142,13 @@ mod tests {
     }
 
     #[test]
+    fn growth_shows_its_numbers_and_no_function() {
+        let growth = Growth::Exponential(Exponential { multiplier: 2.0, max: SECOND });
+        assert_eq!(format!("{growth:?}"), "Exponential { multiplier: 2.0, max: 1s }");
+        assert_eq!(format!("{:?}", Growth::Custom(Arc::new(|_| SECOND))), "Custom(..)");
+    }
+
+    #[test]
     fn the_longest_wait_does_not_overflow() {
         let now = Instant::now();
         assert!(later(now, Duration::MAX) > now + Duration::from_secs(365 * 24 * 3_600));

@@ -267,6 +267,23 @@ fn idle_models_are_forgotten_and_live_ones_are_not() {
 }
 
 #[test]
+fn idle_models_are_looked_for_whenever_the_circuits_have_doubled() {
+    let breaker = built(&CircuitBreaker::default().isolate_by_model(true));
+    (0..64).for_each(|i| call(&breaker, &format!("failing {i}"), BAD));
+    (0..64).for_each(|i| call(&breaker, &format!("passing {i}"), Outcome::Success));
+    assert_eq!(kept(&breaker), 128, "looked for at the 65th, and not again so soon");
+    call(&breaker, "one more", Outcome::Success);
+    assert_eq!(kept(&breaker), 65);
+}
+
+#[test]
+fn it_shows_its_models_and_their_states() {
+    let breaker = built(&CircuitBreaker::default().isolate_by_model(true));
+    breaker.open_for("small");
+    assert!(format!("{breaker:?}").contains(r#"{"small": Open}"#), "{breaker:?}");
+}
+
+#[test]
 fn a_model_closed_by_hand_stays_closed_while_the_others_are_held_open() {
     let breaker = built(&CircuitBreaker::default().isolate_by_model(true));
     breaker.hold_open();

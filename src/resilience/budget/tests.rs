@@ -94,6 +94,24 @@ fn a_mark_that_has_left_the_window_gives_nothing_back() {
 }
 
 #[test]
+fn a_first_attempt_takes_no_lock_while_its_bucket_lasts() {
+    let (budget, start) = budget(1, 0.1);
+    let Arm::Local(books) = &budget.0 else { panic!("a local budget") };
+    let held = lock(&books.window);
+    let other = budget.clone();
+    let (done, told) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        firsts(&other, 2, start + Duration::from_millis(999));
+        let _ = done.send(());
+    });
+    let done = told.recv_timeout(Duration::from_secs(2));
+    drop(held);
+    thread.join().expect("no panic");
+    assert!(done.is_ok());
+    assert_eq!(budget.state_at(start).attempts, 2);
+}
+
+#[test]
 fn clones_share_the_books() {
     let (budget, now) = budget(1, 0.1);
     let other = budget.clone();

@@ -310,3 +310,6 @@ impl fmt::Debug for Local {
         f.debug_struct("Local").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

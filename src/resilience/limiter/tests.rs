@@ -322,6 +322,7 @@ fn follows_the_provider_down_but_never_up() -> Result<(), ConfigError> {
     assert_eq!(limiter.predicted_wait_at(0, now), secs(20));
     assert_eq!(state_at(&limiter, now + secs(19)).requests_remaining, Some(0));
     assert!(now_or_never(&limiter, 0, now + secs(19)).is_none());
+    assert_eq!(state_at(&limiter, now + secs(20)).requests_remaining, Some(20), "what has come back since");
     assert!(now_or_never(&limiter, 0, now + secs(20)).is_some());
     Ok(())
 }
@@ -349,6 +350,29 @@ fn a_hint_knows_its_window() -> Result<(), ConfigError> {
 }
 
 #[test]
+fn what_the_provider_lets_out_is_left_until_its_reset() -> Result<(), ConfigError> {
+    let limiter = RateLimit::new().requests_per_minute(60).follow_provider(true).build()?;
+    let now = Instant::now();
+    let hint = LimitHint {
+        requests_remaining: Some(5),
+        requests_reset: Some(secs(100)),
+        requests_window: Some(secs(86_400)),
+        ..LimitHint::default()
+    };
+    limiter.follow_at(&hint, now);
+    assert_eq!(state_at(&limiter, now + secs(99)).requests_remaining, Some(5), "of the day, however much refills");
+    assert_eq!(state_at(&limiter, now + secs(100)).requests_remaining, Some(60));
+    Ok(())
+}
+
+#[test]
+fn its_users_can_ask_which_share_of_an_estimate_to_reserve() -> Result<(), ConfigError> {
+    assert!((RateLimit::new().estimate_fraction(0.25).build()?.estimate_fraction() - 0.25).abs() < f64::EPSILON);
+    assert!((RateLimit::new().build()?.estimate_fraction() - 1.0).abs() < f64::EPSILON);
+    Ok(())
+}
+
+#[test]
 fn hints_and_holds_count_only_where_asked_for() -> Result<(), ConfigError> {
     let now = Instant::now();
     let hint = LimitHint { requests_remaining: Some(0), requests_reset: Some(secs(9)), ..LimitHint::default() };
@@ -367,9 +391,50 @@ fn hints_and_holds_count_only_where_asked_for() -> Result<(), ConfigError> {
 }
 
 #[test]
+fn while_the_provider_wants_silence_nothing_is_left() -> Result<(), ConfigError> {
+    let limiter = RateLimit::new().requests_per_minute(60).tokens_per_minute(600).follow_provider(true).build()?;
+    let now = Instant::now();
+    limiter.hold_until(now + secs(9));
+    limiter.hold_until(now + secs(3)); // an older answer
+    let left = |after| {
+        let state = state_at(&limiter, now + secs(after));
+        (state.requests_remaining, state.tokens_remaining)
+    };
+    assert_eq!(left(8), (Some(0), Some(0)));
+    assert_eq!(left(9), (Some(60), Some(600)));
+    Ok(())
+}
+
+#[test]
+fn who_needs_no_tokens_does_not_wait_for_them() -> Result<(), ConfigError> {
+    let limiter = RateLimit::new().requests_per_minute(60).tokens_per_minute(600).build()?;
+    let now = Instant::now();
+    now_or_never(&limiter, 600, now).map(|permit| permit.settle(Some(6_000))).unwrap_or_default();
+    assert!(now_or_never(&limiter, 1, now).is_none());
+    assert!(now_or_never(&limiter, 0, now).is_some());
+    Ok(())
+}
+
+#[test]
+fn of_two_buckets_without_room_the_one_that_takes_longer_is_named() -> Result<(), ConfigError> {
+    let limiter = RateLimit::new().requests_per_minute(60).burst(1).tokens_per_minute(60).token_burst(2).build()?;
+    let now = Instant::now();
+    let _spent = now_or_never(&limiter, 2, now);
+    for (tokens, bucket) in [(0, Bucket::Requests), (1, Bucket::Requests), (2, Bucket::Tokens)] {
+        let mut waiter = Waiting::new(&limiter, 0, tokens, now);
+        assert!(waiter.poll(now).is_none());
+        assert_eq!((waiter.ticket.bucket(), waiter.again_at), (bucket, Some(now + secs(u64::from(tokens.max(1))))));
+    }
+    Ok(())
+}
+
+#[test]
 fn a_proactive_floor_slows_down_before_a_429() -> Result<(), ConfigError> {
     let aimd = Aimd::new(1.0, 0.5, 10, 100).proactive_floor(0.2);
     let limiter = RateLimit::new().requests_per_minute(100).aimd(aimd).build()?;
+    assert!(limiter.follows());
+    let without = RateLimit::new().requests_per_minute(100).aimd(Aimd::new(1.0, 0.5, 10, 100)).build()?;
+    assert!(!without.follows(), "headers need not be read in vain");
     let now = Instant::now();
     let hint = |remaining, window| LimitHint {
         requests_limit: Some(1_000),
