@@ -35,3 +35,4 @@ pub use client::{
 pub use error::LlmError;
 pub use http;
 pub use record::{ConfigError, ErrorCode, ErrorKind};
+pub use url;

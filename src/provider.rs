@@ -5,7 +5,9 @@
 
 mod anthropic;
 mod auth;
+mod azure;
 mod compatible;
+mod custom;
 mod endpoint;
 mod env;
 mod failure;
@@ -18,25 +20,52 @@ mod ollama;
 mod openai;
 mod preset;
 mod refusal;
+mod responses;
 mod rules;
+mod template;
 
 pub(crate) use self::http::request_id;
 pub use self::http::{Head, HttpRequest};
 pub use anthropic::{Anthropic, AnthropicFamily, AnthropicSampling};
 pub use auth::{Auth, AuthHeader, AuthQuery, Authorize, Authorized, Credential, CredentialSource, SourceAuth};
+pub use azure::AzureOpenAi;
 pub use compatible::OpenAiCompatible;
+pub use custom::{Custom, Encoded};
 pub use failure::{AnswerFault, Failure, TransportFault};
 pub use gemini::{Gemini, GeminiFamily};
 pub use headers::Headers;
 pub use ollama::Ollama;
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
-pub use preset::Preset;
+pub use preset::{Placeholder, Preset};
+pub use responses::OpenAiResponses;
 pub use rules::{Basis, Classified, RulePack};
 
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::record::ConfigError;
 use bytes::Bytes;
+
+/// The methods of [`Provider`] that an adapter leaves to the part of it that holds its settings.
+macro_rules! settings_by {
+    ($part:tt) => {
+        fn name(&self) -> &str {
+            self.$part.name()
+        }
+
+        fn check(&self) -> Result<(), $crate::record::ConfigError> {
+            self.$part.check()
+        }
+
+        fn rules(&self) -> &$crate::provider::RulePack {
+            self.$part.rules()
+        }
+
+        fn auth(&self) -> &$crate::provider::Auth {
+            self.$part.auth()
+        }
+    };
+}
+use settings_by;
 
 /// One protocol, spoken to one place.
 ///

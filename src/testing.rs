@@ -29,6 +29,7 @@
 
 mod answer;
 mod anthropic;
+mod azure;
 mod backend;
 mod delivery;
 mod fake;
@@ -41,6 +42,7 @@ mod ollama;
 mod openai;
 mod outgoing;
 mod protocol;
+mod responses;
 mod script;
 mod serve;
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub(super) struct Endpoint {
     path: &'static [&'static str],
     url: Result<Url, ConfigError>,
     headers: Headers,
-    header_fault: Option<ConfigError>,
+    fault: Option<ConfigError>,
     auth: Result<Auth, ConfigError>,
 }
 
@@ -28,7 +28,7 @@ impl Endpoint {
         headers.insert(CONTENT_TYPE, json.clone());
         headers.insert(ACCEPT, json);
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("steadfast/", env!("CARGO_PKG_VERSION"))));
-        Self { path, url: locate(base_url, path), headers: headers.into(), header_fault: None, auth: Ok(Auth::None) }
+        Self { path, url: locate(base_url, path), headers: headers.into(), fault: None, auth: Ok(Auth::None) }
     }
 
     /// At another base URL.
@@ -50,8 +50,14 @@ impl Endpoint {
                 value.set_sensitive(is_secret_header(name.as_str()));
                 self.headers.insert(name, value);
             }
-            _ => self.header_fault = Some(ConfigError::new(name, "(not shown)", "a valid HTTP header")),
+            _ => self.fault = Some(ConfigError::new(name, "(not shown)", "a valid HTTP header")),
         }
+        self
+    }
+
+    /// With what is wrong with a setting that is no part of it.
+    pub(super) fn fault(mut self, fault: ConfigError) -> Self {
+        self.fault = Some(fault);
         self
     }
 
@@ -60,7 +66,7 @@ impl Endpoint {
         let mut problems = Problems::default();
         problems.take(self.url.as_ref().map_err(Clone::clone));
         problems.take(self.auth.as_ref().map_err(Clone::clone));
-        if let Some(fault) = &self.header_fault {
+        if let Some(fault) = &self.fault {
             problems.add(fault.clone());
         }
         problems.finish()
@@ -99,6 +105,9 @@ fn locate(base_url: &str, path: &[&str]) -> Result<Url, ConfigError> {
         Url::parse(base_url).map_err(|e| refused(&format!("an absolute URL such as https://host/path ({e})")))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
         return Err(refused("an http or https URL with a host"));
+    }
+    if path.is_empty() {
+        return Ok(url);
     }
     let base = url.path().trim_end_matches('/');
     let there = (1..=path.len()).rev().find(|parts| base.ends_with(&path[..*parts].concat())).unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use super::{AnswerFault, Failure, Head};
 use crate::LlmError;
+use crate::chat::Request;
 use crate::record::ErrorCode;
 use bytes::Bytes;
 use http::StatusCode;
@@ -38,6 +39,12 @@ pub(super) fn write(
         }
     }
     serde_json::to_vec(&value).map_err(failed)
+}
+
+/// A guess at the length of a body that says what `request` says, in bytes.
+pub(super) fn capacity(request: &Request) -> usize {
+    let text: usize = request.turns().map(|(_, content)| content.text().len() + 32).sum();
+    text + text / 16 + request.system.as_ref().map_or(0, String::len) + 256
 }
 
 /// Reads the body of a success. Another status than 200, a body that is empty or is not of this shape is a failure.

@@ -212,3 +212,57 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Fields<T> {
         from.deserialize_any(Reader(PhantomData))
     }
 }
+
+/// The elements of a list, each with its fields or their defaults; none where something else came.
+#[derive(Default)]
+pub(in crate::provider) struct List<T>(pub(in crate::provider) Vec<T>);
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for Reader<T> {
+            type Value = List<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List<T>, A::Error> {
+                let mut elements = Vec::with_capacity(list.size_hint().unwrap_or(0).min(64));
+                while let Some(Fields(element)) = list.next_element()? {
+                    elements.push(element);
+                }
+                Ok(List(elements))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<List<T>, A::Error> {
+                skip_object(object).map(|_| List(Vec::new()))
+            }
+
+            fn visit_str<E: Error>(self, _: &str) -> Result<List<T>, E> {
+                Ok(List(Vec::new()))
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<List<T>, E> {
+                Ok(List(Vec::new()))
+            }
+
+            fn visit_bool<E: Error>(self, _: bool) -> Result<List<T>, E> {
+                Ok(List(Vec::new()))
+            }
+
+            fn visit_u64<E: Error>(self, _: u64) -> Result<List<T>, E> {
+                Ok(List(Vec::new()))
+            }
+
+            fn visit_i64<E: Error>(self, _: i64) -> Result<List<T>, E> {
+                Ok(List(Vec::new()))
+            }
+
+            fn visit_f64<E: Error>(self, _: f64) -> Result<List<T>, E> {
+                Ok(List(Vec::new()))
+            }
+        }
+        from.deserialize_any(Reader(PhantomData))
+    }
+}

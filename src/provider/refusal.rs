@@ -1,6 +1,7 @@
 //! What an adapter refuses before anything is sent.
 
 use crate::LlmError;
+use crate::chat::{Sampling, Setting};
 use crate::record::{ErrorCode, Issues};
 
 /// Refuses a value that is not within 0 and `max`; `f64::MAX` means that the protocol names no maximum.
@@ -20,4 +21,18 @@ pub(super) fn unsupported(provider: &str, model: &str, setting: &str, cure: &str
     let message = format!("{provider}: {model} does not take {setting}; {cure}");
     LlmError::of(ErrorCode::UnsupportedCapability, message)
         .with_issues(Issues::Capability { capability: setting.to_owned(), model: model.to_owned() })
+}
+
+/// The first of these settings that the call has set.
+pub(super) fn first_set(sampling: &Sampling, among: &[Setting]) -> Option<&'static str> {
+    among.iter().find_map(|setting| {
+        let (is_set, name) = match setting {
+            Setting::MaxTokens => (sampling.max_tokens.is_some(), "max_tokens"),
+            Setting::Seed => (sampling.seed.is_some(), "seed"),
+            Setting::Stop => (!sampling.stop.is_empty(), "stop"),
+            Setting::Temperature => (sampling.temperature.is_some(), "temperature"),
+            Setting::TopP => (sampling.top_p.is_some(), "top_p"),
+        };
+        is_set.then_some(name)
+    })
 }

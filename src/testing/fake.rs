@@ -2,12 +2,14 @@
 
 use super::answer::Answer;
 use super::anthropic::Anthropic;
+use super::azure::Azure;
 use super::backend::Backend;
 use super::gemini::Gemini;
 use super::journal::Received;
 use super::ollama::Ollama;
 use super::openai::OpenAi;
 use super::protocol::{Plain, Protocol};
+use super::responses::Responses;
 use super::script::{Next, Script};
 use super::serve::{Shared, accept};
 use std::io;
@@ -66,6 +68,23 @@ impl FakeProvider {
     /// them, and raw answers in [`pieces`](Answer::pieces) can play them.
     pub fn openai() -> FakeProviderBuilder {
         FakeProviderBuilder::new(OpenAi, Answer::echo())
+    }
+
+    /// Speaks OpenAI's Responses API, under `/v1/responses`, as [`openai`](Self::openai) speaks chat completions.
+    ///
+    /// An [`Answer::finish_reason`] is why the response is incomplete, such as `max_output_tokens`; an error in a 200 is a
+    /// response that failed.
+    pub fn responses() -> FakeProviderBuilder {
+        FakeProviderBuilder::new(Responses, Answer::echo())
+    }
+
+    /// Speaks as Azure OpenAI does: chat completions under `/openai/v1/chat/completions`, and under
+    /// `/openai/deployments/NAME/chat/completions` with an `api-version`.
+    ///
+    /// It wants credentials, of whatever value: an `api-key` or a bearer token, or it answers 401. Its
+    /// [`base_url`](Self::base_url) is the endpoint of a resource, without a path. Every deployment exists.
+    pub fn azure() -> FakeProviderBuilder {
+        FakeProviderBuilder::new(Azure, Answer::echo())
     }
 
     /// Speaks Anthropic's messages, under `/v1/messages`.

@@ -5,7 +5,7 @@ use super::http1::Request;
 use super::protocol::{Asked, Protocol, Rendered, count_tokens, seconds, text_of};
 use crate::resilience::clock::wall_now;
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime};
 
 const PATH: &str = "/v1/chat/completions";
@@ -19,33 +19,11 @@ impl Protocol for OpenAi {
     }
 
     fn read(&self, request: &Request, id: &str) -> Result<Asked, Rendered> {
-        read(request).map_err(|refusal| refusal.render(id))
+        read(request, PATH).and_then(|body| asked(&body)).map_err(|refusal| refusal.render(id))
     }
 
     fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
-        let (input, output) = asked.usage(reply);
-        let body = json!({
-            "id": format!("chatcmpl-{id}"),
-            "object": "chat.completion",
-            "created": wall_now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs(),
-            "model": asked.model(reply),
-            "choices": [{
-                "index": 0,
-                "message": {"role": "assistant", "content": asked.text(reply), "refusal": null, "annotations": []},
-                "logprobs": null,
-                "finish_reason": reply.finish_reason.as_deref().unwrap_or("stop"),
-            }],
-            "usage": {
-                "prompt_tokens": input,
-                "completion_tokens": output,
-                "total_tokens": input.saturating_add(output),
-                "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
-                "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
-            },
-            "service_tier": "default",
-            "system_fingerprint": null,
-        });
-        Rendered::json(200, &body).header("x-request-id", request_id(id))
+        Rendered::json(200, &completion(reply, asked, id)).header("x-request-id", request_id(id))
     }
 
     fn failure(&self, failure: &Failure, model: Option<&str>, id: &str) -> Rendered {
@@ -63,86 +41,128 @@ impl Protocol for OpenAi {
     }
 }
 
-fn request_id(id: &str) -> String {
+pub(super) fn request_id(id: &str) -> String {
     format!("req_{id}")
 }
 
-/// Checks what the provider checks first, in its order.
-fn read(request: &Request) -> Result<Asked, Refusal> {
+/// The seconds since 1970.
+pub(super) fn created() -> u64 {
+    wall_now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// A chat completion.
+pub(super) fn completion(reply: &Reply, asked: &Asked, id: &str) -> Value {
+    let (input, output) = asked.usage(reply);
+    json!({
+        "id": format!("chatcmpl-{id}"),
+        "object": "chat.completion",
+        "created": created(),
+        "model": asked.model(reply),
+        "choices": [{
+            "index": 0,
+            "message": {"role": "assistant", "content": asked.text(reply), "refusal": null, "annotations": []},
+            "logprobs": null,
+            "finish_reason": reply.finish_reason.as_deref().unwrap_or("stop"),
+        }],
+        "usage": {
+            "prompt_tokens": input,
+            "completion_tokens": output,
+            "total_tokens": input.saturating_add(output),
+            "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+        },
+        "service_tier": "default",
+        "system_fingerprint": null,
+    })
+}
+
+/// Checks what the provider checks first, in its order: where and how it was asked, and that there is a model.
+pub(super) fn read(request: &Request, at: &str) -> Result<Map<String, Value>, Refusal> {
     let path = request.path.split('?').next().unwrap_or_default();
-    if path != PATH {
+    if path != at {
         let message = format!("Invalid URL ({} {path})", request.method);
         return Err(Refusal::invalid(404, message));
     }
     if request.method != Method::POST {
         let hint = "(HINT: Perhaps you meant to use a different HTTP method?)";
-        let message = format!("Not allowed to {} on {PATH}. {hint}", request.method);
+        let message = format!("Not allowed to {} on {at}. {hint}", request.method);
         return Err(Refusal::invalid(405, message).code("method_not_supported"));
     }
     let Ok(Value::Object(body)) = serde_json::from_slice(&request.body) else {
         let message = "We could not parse the JSON body of your request. The API expects a JSON payload.";
         return Err(Refusal::invalid(400, message));
     };
-    let Some(model) = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()) else {
+    if body.get("model").and_then(Value::as_str).is_none_or(str::is_empty) {
         return Err(Refusal::invalid(400, "you must provide a model parameter"));
-    };
-    let messages = match body.get("messages") {
-        None => {
-            let refusal = Refusal::invalid(400, "Missing required parameter: 'messages'.");
-            return Err(refusal.code("missing_required_parameter").param("messages"));
-        }
-        Some(Value::Array(messages)) if messages.is_empty() => {
-            let message = "Invalid 'messages': empty array. Expected an array with minimum length 1.";
-            return Err(Refusal::invalid(400, message).code("empty_array").param("messages"));
-        }
-        Some(Value::Array(messages)) => messages,
-        Some(_) => {
-            let message = "Invalid type for 'messages': expected an array of objects.";
-            return Err(Refusal::invalid(400, message).code("invalid_type").param("messages"));
-        }
-    };
+    }
     if body.get("stream") == Some(&Value::Bool(true)) {
         let message = "Unsupported value: 'stream' does not support true on this server.";
         return Err(Refusal::invalid(400, message).code("unsupported_value").param("stream"));
     }
-    let text = |message: &Value| message.get("content").map(text_of).unwrap_or_default();
-    let last = messages.iter().rev().find(|message| message.get("role").is_some_and(|role| role == "user"));
-    Ok(Asked {
-        model: model.to_owned(),
-        prompt: last.or(messages.last()).map(text).unwrap_or_default(),
-        input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum(),
-    })
+    Ok(body)
+}
+
+/// What a request for a chat completion asks.
+pub(super) fn asked(body: &Map<String, Value>) -> Result<Asked, Refusal> {
+    Ok(Asked::of(body, turns(body, "messages")?))
+}
+
+/// The turns of a request: a list that is not empty.
+pub(super) fn turns<'a>(body: &'a Map<String, Value>, field: &'static str) -> Result<&'a [Value], Refusal> {
+    let (code, message) = match body.get(field) {
+        Some(Value::Array(turns)) if !turns.is_empty() => return Ok(turns),
+        None => ("missing_required_parameter", format!("Missing required parameter: '{field}'.")),
+        Some(Value::Array(_)) => {
+            let message = format!("Invalid '{field}': empty array. Expected an array with minimum length 1.");
+            ("empty_array", message)
+        }
+        Some(_) => ("invalid_type", format!("Invalid type for '{field}': expected an array of objects.")),
+    };
+    Err(Refusal::invalid(400, message).code(code).param(field))
+}
+
+impl Asked {
+    /// What these turns ask. The last of the user is the prompt.
+    pub(super) fn of(body: &Map<String, Value>, turns: &[Value]) -> Self {
+        let text = |turn: &Value| turn.get("content").map(text_of).unwrap_or_default();
+        let last = turns.iter().rev().find(|turn| turn.get("role").is_some_and(|role| role == "user"));
+        Self {
+            model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            prompt: last.or(turns.last()).map(text).unwrap_or_default(),
+            input_tokens: turns.iter().map(|turn| count_tokens(&text(turn)) + 3).sum(),
+        }
+    }
 }
 
 /// An error object and the status it comes with.
-struct Refusal {
-    status: u16,
-    message: String,
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    pub(super) message: String,
     kind: &'static str,
     code: Option<String>,
     param: Option<&'static str>,
 }
 
 impl Refusal {
-    fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), kind, code: None, param: None }
     }
 
-    fn invalid(status: u16, message: impl Into<String>) -> Self {
+    pub(super) fn invalid(status: u16, message: impl Into<String>) -> Self {
         Self::new(status, "invalid_request_error", message)
     }
 
-    fn code(mut self, code: impl Into<String>) -> Self {
+    pub(super) fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
     }
 
-    fn param(mut self, param: &'static str) -> Self {
+    pub(super) fn param(mut self, param: &'static str) -> Self {
         self.param = Some(param);
         self
     }
 
-    fn of(failure: &Failure, model: &str) -> Self {
+    pub(super) fn of(failure: &Failure, model: &str) -> Self {
         match failure {
             Failure::BadRequest(message) => Self::invalid(400, message),
             Failure::InSuccess { code, message } => Self::new(200, "server_error", message).code(code),
@@ -188,7 +208,7 @@ impl Refusal {
         }
     }
 
-    fn render(self, id: &str) -> Rendered {
+    pub(super) fn render(self, id: &str) -> Rendered {
         let Self { status, message, kind, code, param } = self;
         let body = json!({"error": {"message": message, "type": kind, "param": param, "code": code}});
         Rendered::json(status, &body).header("x-request-id", request_id(id))

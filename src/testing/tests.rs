@@ -538,3 +538,63 @@ async fn ollama_answers_and_fails_in_its_own_words() -> io::Result<()> {
     assert_eq!(seen[3]["message"]["content"], "What is up?");
     Ok(())
 }
+
+#[tokio::test]
+async fn responses_are_answered_and_fail_in_their_own_words() -> io::Result<()> {
+    let fake = FakeProvider::responses().then(Answer::text("Hi").usage(7, 2));
+    let fake = fake.then(Answer::text("H").finish_reason("max_output_tokens"));
+    let fake = fake.then(Fault::error_in_200("server_error", "lost")).then(Fault::status(503)).start().await?;
+    let list = r#"{"model":"m-1","input":[{"role":"assistant","content":[]},{"role":"user","content":"What?"}]}"#;
+    let mut client = Client::connect(&fake).await?;
+    let mut seen = Vec::new();
+    for asked in [list, list, list, list, r#"{"model":"m-1","input":"What is up?"}"#, r#"{"model":"m-1"}"#] {
+        client.send("/v1/responses", asked).await?;
+        seen.push(client.read().await?);
+    }
+    let [hi, cut, failed, down, echo, refused] = &seen[..] else { unreachable!() };
+    assert_eq!(hi.json()["output"][0]["content"][0]["text"], "Hi");
+    assert_eq!((&hi.json()["status"], &hi.json()["usage"]["total_tokens"]), (&json!("completed"), &json!(9)));
+    assert_eq!(
+        (&cut.json()["status"], &cut.json()["incomplete_details"]["reason"]),
+        (&json!("incomplete"), &json!("max_output_tokens"))
+    );
+    assert_eq!((&failed.json()["status"], &failed.json()["error"]["code"]), (&json!("failed"), &json!("server_error")));
+    assert_eq!((down.status, &down.json()["error"]["type"]), (503, &json!("server_error")));
+    assert_eq!(echo.json()["output"][0]["content"][0]["text"], "What is up?");
+    assert_eq!((refused.status, &refused.json()["error"]["param"]), (400, &json!("input")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn azure_wants_credentials_and_a_version_on_the_path_of_a_deployment() -> io::Result<()> {
+    let fake = FakeProvider::azure().start().await?;
+    let asked = r#"{"model":"m-1","messages":[{"role":"user","content":"What is up?"}]}"#;
+    let (v1, deployment) = ("/openai/v1/chat/completions", "/openai/deployments/my%20own/chat/completions");
+    let versioned = format!("{deployment}?api-version=2024-10-21");
+    let mut client = Client::connect(&fake).await?;
+    for (path, header, status, expected) in [
+        (v1, "api-key: k", 200, "m-1"),
+        (v1, "authorization: Bearer t", 200, "m-1"),
+        (v1, "x-nothing: 1", 401, ""),
+        (&versioned, "api-key: k", 200, "my own"),
+        (deployment, "api-key: k", 404, ""),
+        ("/v1/chat/completions", "api-key: k", 404, ""),
+    ] {
+        let head = format!("POST {path} HTTP/1.1\r\n{header}\r\ncontent-length: {}\r\n\r\n{asked}", asked.len());
+        client.0.write_all(head.as_bytes()).await?;
+        let seen = client.read().await?;
+        assert_eq!(
+            (seen.status, seen.json()["model"].as_str().unwrap_or_default()),
+            (status, expected),
+            "{path} {header}"
+        );
+        assert!(seen.header("apim-request-id").is_some() && seen.header("x-request-id").is_none(), "{path}");
+    }
+    fake.push(Fault::rate_limited(Duration::from_millis(1_500)));
+    let head = format!("POST {v1} HTTP/1.1\r\napi-key: k\r\ncontent-length: {}\r\n\r\n{asked}", asked.len());
+    client.0.write_all(head.as_bytes()).await?;
+    let limited = client.read().await?;
+    assert_eq!((limited.status, limited.header("retry-after-ms")), (429, Some("1500")));
+    assert_eq!(limited.json()["error"]["code"], "429");
+    Ok(())
+}

@@ -3,9 +3,11 @@
 //! A new adapter implements [`subject::Subject`] in a file of its own, and is added at the end of this one.
 
 mod anthropic;
+mod azure;
 mod gemini;
 mod ollama;
 mod openai;
+mod responses;
 mod subject;
 mod suite;
 
@@ -53,6 +55,9 @@ macro_rules! conforms {
 }
 
 conforms! { openai_chat: crate::openai::OpenAiChat }
+conforms! { openai_responses: crate::responses::Responses }
+conforms! { azure_chat: crate::azure::AzureChat }
+conforms! { azure_deployment: crate::azure::AzureDeployment }
 conforms! { anthropic_messages: crate::anthropic::AnthropicMessages }
 conforms! { gemini_generate: crate::gemini::GeminiGenerate }
 conforms! { vertex_generate: crate::gemini::VertexGenerate }

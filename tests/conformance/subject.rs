@@ -14,6 +14,8 @@ pub(crate) trait Subject {
     const MODEL: &'static str;
     /// Whether the protocol has a seed.
     const SEED: bool;
+    /// Whether the protocol has texts that end an answer.
+    const STOP: bool = true;
     /// Whether replies carry a request id.
     const REPLY_ID: bool;
     /// Whether errors do.

@@ -168,8 +168,10 @@ fn a_missing_key_names_its_variable() {
     let provider = OpenAiCompatible::preset("groq").expect("there is such a preset");
     let error = Client::builder(Target::new(provider, "m")).build().expect_err("no key");
     assert!(error.to_string().contains("GROQ_API_KEY"), "{error}");
-    let error = OpenAiCompatible::preset("nobody").expect_err("there is none");
-    assert!(error.to_string().contains("groq") && error.to_string().contains("`nobody`"), "{error}");
+    let error = OpenAiCompatible::preset("nobody").expect_err("there is none").to_string();
+    assert!(error.contains("`nobody`") && error.contains("`Preset::ALL`"), "{error}");
+    let error = OpenAiCompatible::preset("groqq").expect_err("there is none").to_string();
+    assert!(error.contains("perhaps groq"), "where one is near, it is named: {error}");
 }
 
 #[test]

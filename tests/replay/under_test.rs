@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt::Write;
 use std::time::Duration;
 use steadfast::chat::Reply;
-use steadfast::provider::{Anthropic, Gemini, Ollama, OpenAi, OpenAiCompatible};
+use steadfast::provider::{Anthropic, AzureOpenAi, Gemini, Ollama, OpenAi, OpenAiCompatible};
 use steadfast::resilience::{CircuitBreaker, Jitter, RateLimit, Retry};
 use steadfast::{Call, LlmError, Target};
 use tokio_util::sync::CancellationToken;
@@ -86,7 +86,8 @@ fn adapter(setup: &Setup, at: &TargetSetup) -> Result<Target, NotConfigured> {
     let base = at.base_url.trim_end_matches('/');
     match (setup.api.as_str(), setup.preset.as_deref()) {
         ("openai_chat", None) => Ok(Target::new(OpenAi::new(key).base_url(&format!("{base}/v1")), &at.model)),
-        ("openai_chat" | "azure_chat", Some(preset)) => {
+        ("azure_chat", _) => Ok(Target::new(AzureOpenAi::new(base).api_key(key), &at.model)),
+        ("openai_chat", Some(preset)) => {
             let server =
                 OpenAiCompatible::preset(preset).map_err(|_| NotConfigured::unsupported(format!("preset {preset}")))?;
             Ok(Target::new(server.api_key(key).base_url(&format!("{base}/v1")), &at.model))

@@ -1,106 +1,73 @@
-//! What every door to this protocol shares: a place, credentials, quirks and rules.
+//! Chat completions at one place, with its quirks.
 
-use super::{ModelFamily, Quirks, family};
-use crate::provider::Headers;
+use super::family::{self, ModelFamily};
+use super::{Place, Quirks};
+use crate::LlmError;
+use crate::chat::{Reply, Request};
 use crate::provider::endpoint::Endpoint;
-use crate::provider::{Auth, RulePack};
-use crate::record::ConfigError;
+use crate::provider::{Auth, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, settings_by};
+use bytes::Bytes;
 use http::HeaderName;
 use secrecy::SecretString;
 use std::borrow::Cow;
-use url::Url;
 
 /// One place that speaks chat completions.
 #[derive(Clone, Debug)]
 pub(in crate::provider) struct ChatApi {
-    name: Cow<'static, str>,
-    endpoint: Endpoint,
+    pub(in crate::provider) place: Place,
     pub(super) quirks: Quirks,
-    pub(super) families: Cow<'static, [ModelFamily]>,
-    rules: RulePack,
 }
 
 impl ChatApi {
+    /// What follows the base URL of most.
+    pub(in crate::provider) const PATH: &'static [&'static str] = &["/chat/completions"];
+
+    /// Chat completions at this endpoint.
     pub(in crate::provider) fn new(
         name: impl Into<Cow<'static, str>>,
-        base_url: &str,
+        endpoint: Endpoint,
         quirks: Quirks,
         rules: RulePack,
     ) -> Self {
-        Self {
-            name: name.into(),
-            endpoint: Endpoint::new(base_url, &["/chat/completions"]),
-            families: if quirks.openai_models { Cow::Borrowed(family::OPENAI) } else { Cow::Borrowed(&[]) },
-            quirks,
-            rules,
-        }
+        Self { place: Place::new(name, endpoint, families(&quirks), rules), quirks }
     }
 
-    pub(in crate::provider) fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.name = name.into();
+    /// The same at another place.
+    pub(in crate::provider) fn at(mut self, change: impl FnOnce(Place) -> Place) -> Self {
+        self.place = change(self.place);
         self
     }
 
-    pub(in crate::provider) fn base_url(mut self, base_url: &str) -> Self {
-        self.endpoint = self.endpoint.base_url(base_url);
-        self
-    }
-
-    pub(in crate::provider) fn api_key(mut self, key: SecretString) -> Self {
-        self.endpoint = self.endpoint.auth(match self.quirks.key_header {
+    /// With this key, in the header that the server wants it in.
+    pub(in crate::provider) fn api_key(self, key: SecretString) -> Self {
+        let auth = match self.quirks.key_header {
             None => Auth::bearer(key),
             Some(name) => Auth::header(HeaderName::from_static(name), key),
-        });
-        self
-    }
-
-    pub(in crate::provider) fn missing_key(mut self, variables: &[&str]) -> Self {
-        self.endpoint = self.endpoint.auth(Err(ConfigError::new(
-            "api_key",
-            "not given",
-            format!("a key (`api_key(..)`, or `from_env` with {})", variables.join(" or ")),
-        )));
-        self
-    }
-
-    pub(in crate::provider) fn header(mut self, name: &str, value: &str) -> Self {
-        self.endpoint = self.endpoint.header(name, value);
-        self
+        };
+        self.at(|place| place.with_auth(auth))
     }
 
     pub(in crate::provider) fn quirks(mut self, quirks: Quirks) -> Self {
+        if quirks.openai_models != self.quirks.openai_models {
+            self.place = self.place.with_families(families(&quirks));
+        }
         self.quirks = quirks;
         self
     }
+}
 
-    pub(in crate::provider) fn families(mut self, families: Vec<ModelFamily>) -> Self {
-        self.families = Cow::Owned(families);
-        self
+fn families(quirks: &Quirks) -> &'static [ModelFamily] {
+    if quirks.openai_models { family::OPENAI } else { &[] }
+}
+
+impl Provider for ChatApi {
+    settings_by!(place);
+
+    fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
+        self.write(request, cx.model, self.place.family(cx.model))
     }
 
-    pub(in crate::provider) fn rules(mut self, rules: RulePack) -> Self {
-        self.rules = rules;
-        self
-    }
-
-    pub(in crate::provider) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(in crate::provider) fn rule_pack(&self) -> &RulePack {
-        &self.rules
-    }
-
-    pub(in crate::provider) fn auth(&self) -> &Auth {
-        self.endpoint.credentials()
-    }
-
-    pub(in crate::provider) fn check(&self) -> Result<(), ConfigError> {
-        self.endpoint.check()
-    }
-
-    /// The endpoint and the headers of a request.
-    pub(super) fn request_line(&self) -> Result<(Url, Headers), ConfigError> {
-        self.endpoint.request_line()
+    fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
+        self.read(head, body)
     }
 }

@@ -3,10 +3,11 @@
 //! Servers that speak "the same" protocol send numbers as strings, text as parts, null for anything. A field that is
 //! needed is read in every shape in which it has been seen; a field that nobody needs never costs the answer.
 
-use super::ChatApi;
-use crate::chat::{FinishReason, Reply, Usage};
-use crate::provider::lenient::{Count, Present, Words};
-use crate::provider::{AnswerFault, Failure, Head, json, request_id};
+use super::usage::Counts;
+use super::{ChatApi, Said};
+use crate::chat::Reply;
+use crate::provider::lenient::{Count, Fields, Present, Words};
+use crate::provider::{AnswerFault, Failure, Head, json};
 use bytes::Bytes;
 use serde::Deserialize;
 
@@ -25,6 +26,15 @@ struct Answer {
     choices: Option<Vec<Choice>>,
     #[serde(default)]
     usage: Option<Counts>,
+    /// `MiniMax` says here what went wrong.
+    #[serde(default)]
+    base_resp: Fields<BaseResp>,
+}
+
+#[derive(Default, Deserialize)]
+struct BaseResp {
+    #[serde(default)]
+    status_code: Count,
 }
 
 #[derive(Deserialize)]
@@ -49,109 +59,76 @@ struct Message {
     reasoning: Words,
 }
 
-#[derive(Default, Deserialize)]
-struct Counts {
-    #[serde(default)]
-    prompt_tokens: Count,
-    #[serde(default)]
-    completion_tokens: Count,
-    #[serde(default)]
-    total_tokens: Count,
-    #[serde(default)]
-    prompt_tokens_details: Option<InputDetails>,
-    /// Mistral's second spelling.
-    #[serde(default)]
-    prompt_token_details: Option<InputDetails>,
-    #[serde(default)]
-    completion_tokens_details: Option<OutputDetails>,
-    /// `DeepSeek`.
-    #[serde(default)]
-    prompt_cache_hit_tokens: Count,
-    /// Together.
-    #[serde(default)]
-    cached_tokens: Count,
-    /// Mistral.
-    #[serde(default)]
-    num_cached_tokens: Count,
-    /// Perplexity.
-    #[serde(default)]
-    reasoning_tokens: Count,
-}
-
-#[derive(Default, Deserialize)]
-struct InputDetails {
-    #[serde(default)]
-    cached_tokens: Count,
-    #[serde(default)]
-    cache_write_tokens: Count,
-}
-
-#[derive(Default, Deserialize)]
-struct OutputDetails {
-    #[serde(default)]
-    reasoning_tokens: Count,
-}
-
 impl ChatApi {
-    pub(in crate::provider) fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
+    pub(super) fn read<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
         let failed = |fault| Failure::of(head, body).fault(fault);
         let answer: Answer = json::read(head, body)?;
         let Some(choice) = answer.choices.and_then(|choices| choices.into_iter().next()) else {
-            let is_error = answer.error.0 || answer.object.is_error;
+            let code = answer.base_resp.0.status_code.0.unwrap_or(0);
+            let is_error = answer.error.0 || answer.object.is_error || code != 0;
             return Err(failed(if is_error { AnswerFault::Error } else { AnswerFault::Empty }));
         };
         if answer.error.0 || choice.error.0 || choice.finish_reason.is_failure() {
             return Err(failed(AnswerFault::Error));
         }
         let message = choice.message.unwrap_or_default();
-        let refusal = message.refusal.0.filter(|words| !words.is_empty());
-        let finish = choice.finish_reason.reason();
-        if message.content.text.is_empty() && refusal.is_none() && finish != FinishReason::Length {
-            let filtered = finish == FinishReason::ContentFilter;
-            return Err(failed(if filtered { AnswerFault::Filtered(Vec::new()) } else { AnswerFault::Empty }));
-        }
-        let reasoning = message.reasoning_content.0.or(message.reasoning.0).or(message.content.reasoning);
-        Ok(Reply::new(message.content.text)
-            .with_reasoning(reasoning.filter(|words| !words.is_empty()))
-            .with_refusal(refusal)
-            .with_finish_reason(finish)
-            .with_usage(answer.usage.and_then(|counts| counts.usage(self.quirks.reasoning_outside_output)))
-            .with_model(answer.model.0)
-            .with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
+        let said = Said {
+            text: message.content.text,
+            reasoning: message.reasoning_content.0.or(message.reasoning.0).or(message.content.reasoning),
+            refusal: message.refusal.0,
+            finish: choice.finish_reason.reason(),
+            usage: answer.usage.and_then(|counts| counts.usage(self.quirks.reasoning_outside_output)),
+            model: answer.model.0,
+        };
+        said.reply(head, body)
     }
 }
 
-impl Counts {
-    /// The counts with the parts within the totals, however the server adds up; nothing when nothing was counted.
-    fn usage(self, reasoning_outside_output: bool) -> Option<Usage> {
-        let (details, output_details) = (
-            self.prompt_tokens_details.or(self.prompt_token_details).unwrap_or_default(),
-            self.completion_tokens_details.unwrap_or_default(),
-        );
-        let cached = details
-            .cached_tokens
-            .0
-            .or(self.prompt_cache_hit_tokens.0)
-            .or(self.cached_tokens.0)
-            .or(self.num_cached_tokens.0);
-        let reasoning = output_details.reasoning_tokens.0.or(self.reasoning_tokens.0);
-        if self.prompt_tokens.0.is_none() && self.completion_tokens.0.is_none() {
-            return None;
-        }
-        let (mut input, mut output) = (self.prompt_tokens.0.unwrap_or(0), self.completion_tokens.0.unwrap_or(0));
-        // xAI has reported more cached tokens than prompt tokens: then they are not part of them.
-        if let Some(cached) = cached.filter(|cached| *cached > input) {
-            input = input.saturating_add(cached);
-        }
-        // A part cannot be larger than its whole: then the server leaves reasoning out (DeepInfra), as xAI always does.
-        if let Some(reasoning) = reasoning.filter(|reasoning| reasoning_outside_output || *reasoning > output) {
-            output = output.saturating_add(reasoning);
-        }
-        let mut usage = Usage::new(input, output);
-        usage.total = self.total_tokens.0.unwrap_or(0).max(usage.total);
-        usage.cached_input = cached;
-        usage.cache_write = details.cache_write_tokens.0;
-        usage.reasoning = reasoning;
-        Some(usage)
+#[cfg(test)]
+mod tests {
+    use crate::ErrorCode;
+    use crate::chat::{FinishReason, Reply, Usage};
+    use crate::provider::{Classified, Head, OpenAi, Provider};
+    use bytes::Bytes;
+    use http::{HeaderMap, HeaderValue, StatusCode};
+
+    fn read(body: &str) -> Result<Reply, Box<Classified>> {
+        let (openai, mut headers) = (OpenAi::new("k"), HeaderMap::new());
+        headers.insert("x-request-id", HeaderValue::from_static("req_1"));
+        let head = Head::new(StatusCode::OK, headers);
+        openai.decode(&head, &Bytes::copy_from_slice(body.as_bytes())).map_err(|f| openai.rules().classify(&f).into())
+    }
+
+    #[test]
+    fn answers_are_read_as_in_the_fixtures() {
+        let mut usage = Usage::new(1200, 40);
+        (usage.cached_input, usage.cache_write, usage.reasoning) = (Some(1024), Some(0), Some(32));
+        let reply = read(include_str!("../../../fixtures/openai/text.response.json")).unwrap();
+        assert_eq!((reply.text(), reply.finish_reason()), ("Hello there.", FinishReason::Stop));
+        assert_eq!((reply.usage(), reply.model()), (Some(&usage), Some("gpt-6-luna")));
+        assert_eq!(reply.provider_request_id(), Some("req_1"));
+
+        let reply = read(include_str!("../../../fixtures/openai/refusal.response.json")).unwrap();
+        assert_eq!((reply.text(), reply.refusal()), ("", Some("I cannot help with that.")));
+
+        let reply = read(include_str!("../../../fixtures/openai/cut.response.json")).unwrap();
+        assert_eq!((reply.text(), reply.finish_reason()), ("", FinishReason::Length));
+        assert_eq!(reply.usage().and_then(|usage| usage.reasoning), Some(200));
+
+        let mut usage = Usage::new(64, 18);
+        usage.cached_input = Some(8);
+        let reply = read(include_str!("../../../fixtures/openai/odd_shapes.response.json")).unwrap();
+        assert_eq!((reply.text(), reply.reasoning()), ("Hello there.", Some("Greet back.")));
+        assert_eq!((reply.finish_reason(), reply.usage()), (FinishReason::Length, Some(&usage)));
+    }
+
+    #[test]
+    fn minimax_says_in_a_200_what_went_wrong() {
+        let body = r#"{"choices":null,"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}"#;
+        let seen = read(body).unwrap_err();
+        assert_ne!(seen.code, Some(ErrorCode::EmptyResponse));
+        assert_eq!(seen.provider_message.as_deref(), Some("insufficient balance"));
+        let fine = r#"{"choices":[{"message":{"content":"Hi"}}],"base_resp":{"status_code":0,"status_msg":""}}"#;
+        assert_eq!(read(fine).unwrap().text(), "Hi");
     }
 }

@@ -1,63 +1,47 @@
 //! A request in this protocol's words.
 
-use super::family::{SamplingRule, family};
-use super::{ChatApi, ModelFamily, TokenField};
+use super::family::UNKNOWN;
+use super::place::ReasoningSwitch;
+use super::{ChatApi, ModelFamily};
 use crate::LlmError;
 use crate::chat::{Content, Request};
-use crate::provider::refusal::{check_range, unsupported};
-use crate::provider::{EncodeContext, HttpRequest, json};
+use crate::provider::refusal::{first_set, unsupported};
+use crate::provider::{HttpRequest, json};
 use crate::record::ErrorCode;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
+/// OpenAI documents that sampling settings beside reasoning are refused unless its effort is `none`.
+const REASONING: ReasoningSwitch =
+    ReasoningSwitch { field: &["reasoning_effort"], example: r#"{"reasoning_effort": "none"}"# };
+
 impl ChatApi {
-    pub(in crate::provider) fn encode(
+    /// Writes a request for `model`, which is of `family` where that is known.
+    pub(in crate::provider) fn write(
         &self,
         request: &Request,
-        cx: &EncodeContext<'_>,
+        model: &str,
+        family: Option<&ModelFamily>,
     ) -> Result<HttpRequest, LlmError> {
-        let family = family(&self.families, cx.model);
-        self.check_sampling(request, cx.model, family)?;
-        let (url, headers) = self.request_line()?;
-        let body = Body { api: self, request, model: cx.model, family };
+        let token_field = family.map_or(self.quirks.token_field, |family| family.token_field).name();
+        let family = family.unwrap_or(&UNKNOWN);
+        self.check_settings(request, model, family)?;
+        let (url, headers) = self.place.request_line()?;
+        let body = Body { api: self, request, model, token_field, developer: family.developer };
         Ok(HttpRequest::post(url, headers, body.to_bytes()?))
     }
 
-    /// What the protocol or the model is known to refuse is refused here, before anything is sent.
-    fn check_sampling(&self, request: &Request, model: &str, family: &ModelFamily) -> Result<(), LlmError> {
-        let sampling = &request.sampling;
-        check_range(self.name(), "temperature", sampling.temperature, self.quirks.max_temperature)?;
-        check_range(self.name(), "top_p", sampling.top_p, 1.0)?;
-        if sampling.stop.len() > self.quirks.max_stop {
-            let (given, max) = (sampling.stop.len(), self.quirks.max_stop);
-            let message = format!("{given} stop texts are set; {} takes {max}", self.name());
+    /// What the server or the model is known to refuse is refused here, before anything is sent.
+    fn check_settings(&self, request: &Request, model: &str, family: &ModelFamily) -> Result<(), LlmError> {
+        let name = self.place.name();
+        if let Some(setting) = first_set(&request.sampling, self.quirks.refuses) {
+            return Err(unsupported(name, model, setting, "leave it out, or choose another provider"));
+        }
+        let (given, max) = (request.sampling.stop.len(), self.quirks.max_stop);
+        if given > max {
+            let message = format!("{given} stop texts are set; {name} takes {max}");
             return Err(LlmError::of(ErrorCode::InvalidCall, message));
         }
-        let sampled = match family.sampling {
-            SamplingRule::Always => true,
-            SamplingRule::WithoutReasoning => {
-                request.extra.get("reasoning_effort").is_some_and(|effort| effort == "none")
-            }
-            SamplingRule::Never => false,
-        };
-        let settings = [
-            ("temperature", sampling.temperature.is_some() && !sampled),
-            ("top_p", sampling.top_p.is_some() && !sampled),
-            ("stop", !sampling.stop.is_empty() && !family.stop),
-        ];
-        match settings.iter().find(|(_, refused)| *refused) {
-            Some((setting, _)) => Err(self.unsupported(setting, model, family)),
-            None => Ok(()),
-        }
-    }
-
-    fn unsupported(&self, setting: &str, model: &str, family: &ModelFamily) -> LlmError {
-        let cure = match family.sampling {
-            SamplingRule::WithoutReasoning if setting != "stop" => {
-                r#"leave it out, or switch reasoning off with extra {"reasoning_effort": "none"}"#
-            }
-            _ => "leave it out, or choose another model",
-        };
-        unsupported(self.name(), model, setting, cure)
+        self.place.check_sampling(request, model, family, self.quirks.max_temperature, &REASONING)
     }
 }
 
@@ -66,18 +50,13 @@ struct Body<'a> {
     api: &'a ChatApi,
     request: &'a Request,
     model: &'a str,
-    family: &'a ModelFamily,
+    token_field: &'static str,
+    developer: bool,
 }
 
 impl Body<'_> {
     fn to_bytes(&self) -> Result<Vec<u8>, LlmError> {
-        let text: usize = self.request.turns().map(|(_, content)| content.text().len() + 32).sum();
-        let capacity = text + text / 16 + self.request.system.as_ref().map_or(0, String::len) + 256;
-        json::write(self, &self.request.extra, &[], capacity)
-    }
-
-    fn token_field(&self) -> TokenField {
-        if self.api.families.is_empty() { self.api.quirks.token_field } else { self.family.token_field }
+        json::write(self, &self.request.extra, &[], json::capacity(self.request))
     }
 }
 
@@ -86,9 +65,9 @@ impl Serialize for Body<'_> {
         let sampling = &self.request.sampling;
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("model", self.model)?;
-        map.serialize_entry("messages", &Messages { request: self.request, developer: self.family.developer })?;
+        map.serialize_entry("messages", &Messages { request: self.request, developer: self.developer })?;
         if let Some(max) = sampling.max_tokens {
-            map.serialize_entry(self.token_field().name(), &max)?;
+            map.serialize_entry(self.token_field, &max)?;
         }
         if let Some(temperature) = sampling.temperature {
             map.serialize_entry("temperature", &temperature)?;
@@ -155,25 +134,18 @@ mod tests {
     }
 
     #[test]
-    fn an_old_model_gets_every_setting() {
-        let body = encode(&OpenAi::new("k"), "gpt-4.1", &full()).unwrap();
-        let expected = json!({
-            "model": "gpt-4.1",
-            "messages": [
-                {"role": "system", "content": "Be brief."},
-                {"role": "user", "content": "Hi"},
-                {"role": "assistant", "content": "Hello"},
-                {"role": "user", "content": "Bye"},
-            ],
-            "max_tokens": 100, "temperature": 0.7, "top_p": 0.9, "stop": ["END"], "seed": 7,
-        });
-        assert_eq!(body, expected);
-    }
-
-    #[test]
-    fn nothing_is_sent_that_was_not_set() {
-        let body = encode(&OpenAi::new("k"), "gpt-5-mini", &Request::user("Hi")).unwrap();
-        assert_eq!(body, json!({"model": "gpt-5-mini", "messages": [{"role": "user", "content": "Hi"}]}));
+    fn requests_are_written_as_in_the_fixtures() {
+        let mut reasoning = Request { system: Some("Be brief.".into()), ..Request::user("Hi") };
+        reasoning.sampling = Sampling::new().max_tokens(50).temperature(0.2);
+        reasoning.extra.insert("reasoning_effort".into(), "none".into());
+        for (model, request, golden) in [
+            ("gpt-5-mini", &Request::user("Hi"), include_str!("../../../fixtures/openai/text.request.json")),
+            ("gpt-4.1", &full(), include_str!("../../../fixtures/openai/history_and_sampling.request.json")),
+            ("gpt-6-luna", &reasoning, include_str!("../../../fixtures/openai/reasoning_model.request.json")),
+        ] {
+            let body = encode(&OpenAi::new("k"), model, request).unwrap();
+            assert_eq!(body, serde_json::from_str::<Value>(golden).unwrap());
+        }
     }
 
     #[test]

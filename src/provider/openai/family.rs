@@ -1,6 +1,8 @@
 //! What a family of models takes, as data: models change faster than releases, so every row can be replaced.
 
 use super::TokenField;
+use crate::chat::{Sampling, Setting};
+use crate::provider::refusal::first_set;
 use std::borrow::Cow;
 
 /// What a family of models takes.
@@ -32,6 +34,22 @@ pub enum SamplingRule {
     Never,
 }
 
+impl ModelFamily {
+    /// The first setting that is set and that these models do not take, and whether they would without reasoning.
+    pub(super) fn refused(&self, sampling: &Sampling, without_reasoning: bool) -> Option<(&'static str, bool)> {
+        let sampled = match self.sampling {
+            SamplingRule::Always => true,
+            SamplingRule::WithoutReasoning => without_reasoning,
+            SamplingRule::Never => false,
+        };
+        let curable = self.sampling == SamplingRule::WithoutReasoning;
+        let randomness: &[Setting] = if sampled { &[] } else { &[Setting::Temperature, Setting::TopP] };
+        let stop: &[Setting] = if self.stop { &[] } else { &[Setting::Stop] };
+        let found = |among, curable| first_set(sampling, among).map(|setting| (setting, curable));
+        found(randomness, curable).or_else(|| found(stop, false))
+    }
+}
+
 const fn chat(starts: &'static str, contains: &'static str) -> ModelFamily {
     ModelFamily {
         starts: Cow::Borrowed(starts),
@@ -55,7 +73,7 @@ const fn reasoning(starts: &'static str, sampling: SamplingRule, stop: bool) -> 
 }
 
 /// OpenAI's families as of 2026-11; the first row that fits counts.
-pub(super) const OPENAI: &[ModelFamily] = &[
+pub(in crate::provider) const OPENAI: &[ModelFamily] = &[
     chat("gpt-", "-chat"),
     reasoning("gpt-6-astra", SamplingRule::Never, true),
     reasoning("gpt-6.2-astra", SamplingRule::Never, true),
@@ -72,16 +90,17 @@ pub(super) const OPENAI: &[ModelFamily] = &[
 ];
 
 /// A model that no row names: nothing is held back.
-static UNKNOWN: ModelFamily = chat("", "");
+pub(in crate::provider) static UNKNOWN: ModelFamily = chat("", "");
 /// A model that no row names, but whose id is built like a reasoning model's (`o` and a digit, `gpt-` and 5 or more).
 static UNKNOWN_REASONING: ModelFamily = reasoning("", SamplingRule::Always, true);
 
-/// The row for `model`.
-pub(super) fn family<'a>(families: &'a [ModelFamily], model: &str) -> &'a ModelFamily {
-    let stem = model.strip_prefix("ft:").unwrap_or(model);
+/// What is known of `model`. Where there are no families at all, its name says nothing either.
+pub(super) fn find<'a>(families: &'a [ModelFamily], model: &str) -> Option<&'a ModelFamily> {
+    // A fine-tuned model, and OpenAI's models at GitHub and at gateways.
+    let stem = ["ft:", "openai/"].iter().find_map(|prefix| model.strip_prefix(prefix)).unwrap_or(model);
     (families.iter())
         .find(|family| stem.starts_with(&*family.starts) && has(stem, &family.contains))
-        .unwrap_or_else(|| if !families.is_empty() && looks_reasoning(stem) { &UNKNOWN_REASONING } else { &UNKNOWN })
+        .or_else(|| (!families.is_empty() && looks_reasoning(stem)).then_some(&UNKNOWN_REASONING))
 }
 
 /// Whether `part` is in `text`; both are short, and a general search would prepare more than it saves.
@@ -103,21 +122,22 @@ mod tests {
 
     #[test]
     fn the_first_row_that_fits_counts() {
-        let row = |model| family(OPENAI, model);
+        let row = |model| find(OPENAI, model).unwrap();
         assert_eq!(row("gpt-5-mini").sampling, SamplingRule::Never);
         assert_eq!(row("gpt-5.4-2026-01-01").sampling, SamplingRule::WithoutReasoning);
         assert_eq!(row("gpt-5-chat-latest").token_field, TokenField::MaxTokens);
         assert_eq!(row("gpt-6.2-astra").sampling, SamplingRule::Never);
         assert_eq!(row("gpt-6-luna").sampling, SamplingRule::WithoutReasoning);
         assert_eq!(row("ft:gpt-4o:org::id").token_field, TokenField::MaxTokens);
+        assert_eq!(row("openai/gpt-5-mini").sampling, SamplingRule::Never);
         assert!(!row("o4-mini").stop);
     }
 
     #[test]
     fn an_unknown_family_is_held_back_in_nothing() {
-        assert_eq!(*family(OPENAI, "m-1"), UNKNOWN);
-        assert_eq!(*family(OPENAI, "gpt-7-nova"), UNKNOWN_REASONING);
-        assert_eq!(*family(OPENAI, "o9"), UNKNOWN_REASONING);
-        assert_eq!(*family(&[], "gpt-5"), UNKNOWN);
+        assert_eq!(find(OPENAI, "m-1"), None);
+        assert_eq!(find(OPENAI, "gpt-7-nova"), Some(&UNKNOWN_REASONING));
+        assert_eq!(find(OPENAI, "o9"), Some(&UNKNOWN_REASONING));
+        assert_eq!(find(&[], "gpt-5"), None);
     }
 }

@@ -1,12 +1,14 @@
 //! How a compatible server differs from the protocol, as data.
 
+use crate::chat::Setting;
+
 /// How a compatible server differs from OpenAI's protocol. A quirk is a field, never a test for a name.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Quirks {
-    /// The field for the token limit, where the model's family does not say.
+    /// The field for the token limit, where no family of models says.
     pub token_field: TokenField,
-    /// Whether OpenAI's model families apply.
+    /// Whether the models are OpenAI's, so that their families ([`ModelFamily`](super::ModelFamily)) say what they take.
     pub openai_models: bool,
     /// The highest `temperature` that is taken.
     pub max_temperature: f64,
@@ -16,6 +18,8 @@ pub struct Quirks {
     pub max_stop: usize,
     /// The header for the key; none means `authorization: Bearer`.
     pub key_header: Option<&'static str>,
+    /// Settings that are not taken at all.
+    pub refuses: &'static [Setting],
     /// Whether the reported output leaves out the tokens spent on reasoning.
     pub reasoning_outside_output: bool,
 }
@@ -49,6 +53,7 @@ impl Quirks {
             seed_field: "seed",
             max_stop: usize::MAX,
             key_header: None,
+            refuses: &[],
             reasoning_outside_output: false,
         }
     }
@@ -90,6 +95,13 @@ impl Quirks {
     #[must_use]
     pub const fn key_header(mut self, name: &'static str) -> Self {
         self.key_header = Some(name);
+        self
+    }
+
+    /// Without these settings: a call that sets one is refused before it is sent.
+    #[must_use]
+    pub const fn refuses(mut self, settings: &'static [Setting]) -> Self {
+        self.refuses = settings;
         self
     }
 

@@ -1,0 +1,134 @@
+//! What every door to OpenAI's protocols shares: a place, credentials, families of models and rules.
+
+use super::family::{ModelFamily, find};
+use crate::LlmError;
+use crate::chat::{Request, Sampling};
+use crate::provider::endpoint::Endpoint;
+use crate::provider::refusal::{check_range, unsupported};
+use crate::provider::{Auth, Headers, RulePack};
+use crate::record::ConfigError;
+use serde_json::Value;
+use std::borrow::Cow;
+use url::Url;
+
+/// One place that speaks one of OpenAI's protocols.
+#[derive(Clone, Debug)]
+pub(in crate::provider) struct Place {
+    name: Cow<'static, str>,
+    endpoint: Endpoint,
+    families: Cow<'static, [ModelFamily]>,
+    rules: RulePack,
+}
+
+/// How a call of one of the protocols switches reasoning off, which some models want beside sampling settings.
+pub(in crate::provider) struct ReasoningSwitch {
+    /// The names that lead to the effort among the fields of the body.
+    pub(in crate::provider) field: &'static [&'static str],
+    /// The `extra` that does it, for a message.
+    pub(in crate::provider) example: &'static str,
+}
+
+impl ReasoningSwitch {
+    fn is_off(&self, request: &Request) -> bool {
+        let mut names = self.field.iter();
+        let top = names.next().and_then(|name| request.extra.get(*name));
+        names.fold(top, |at, name| at?.get(name)).and_then(Value::as_str) == Some("none")
+    }
+}
+
+impl Place {
+    pub(in crate::provider) fn new(
+        name: impl Into<Cow<'static, str>>,
+        endpoint: Endpoint,
+        families: &'static [ModelFamily],
+        rules: RulePack,
+    ) -> Self {
+        Self { name: name.into(), endpoint, families: Cow::Borrowed(families), rules }
+    }
+
+    pub(in crate::provider) fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    pub(in crate::provider) fn base_url(mut self, base_url: &str) -> Self {
+        self.endpoint = self.endpoint.base_url(base_url);
+        self
+    }
+
+    /// With what is wrong with it.
+    pub(in crate::provider) fn fault(mut self, fault: ConfigError) -> Self {
+        self.endpoint = self.endpoint.fault(fault);
+        self
+    }
+
+    pub(in crate::provider) fn with_auth(mut self, auth: Result<Auth, ConfigError>) -> Self {
+        self.endpoint = self.endpoint.auth(auth);
+        self
+    }
+
+    pub(in crate::provider) fn header(mut self, name: &str, value: &str) -> Self {
+        self.endpoint = self.endpoint.header(name, value);
+        self
+    }
+
+    pub(in crate::provider) fn with_families(mut self, families: impl Into<Cow<'static, [ModelFamily]>>) -> Self {
+        self.families = families.into();
+        self
+    }
+
+    pub(in crate::provider) fn with_rules(mut self, rules: RulePack) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    pub(in crate::provider) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(in crate::provider) fn rules(&self) -> &RulePack {
+        &self.rules
+    }
+
+    pub(in crate::provider) fn auth(&self) -> &Auth {
+        self.endpoint.credentials()
+    }
+
+    pub(in crate::provider) fn check(&self) -> Result<(), ConfigError> {
+        self.endpoint.check()
+    }
+
+    /// The URL and the headers of a request.
+    pub(in crate::provider) fn request_line(&self) -> Result<(Url, Headers), ConfigError> {
+        self.endpoint.request_line()
+    }
+
+    /// What is known of `model`.
+    pub(in crate::provider) fn family(&self, model: &str) -> Option<&ModelFamily> {
+        find(&self.families, model)
+    }
+
+    /// Refuses, before anything is sent, values out of range and what models of this family are known not to take.
+    pub(in crate::provider) fn check_sampling(
+        &self,
+        request: &Request,
+        model: &str,
+        family: &ModelFamily,
+        max_temperature: f64,
+        reasoning: &ReasoningSwitch,
+    ) -> Result<(), LlmError> {
+        let Sampling { temperature, top_p, .. } = request.sampling;
+        check_range(self.name(), "temperature", temperature, max_temperature)?;
+        check_range(self.name(), "top_p", top_p, 1.0)?;
+        match family.refused(&request.sampling, reasoning.is_off(request)) {
+            Some((setting, true)) => {
+                let cure = format!("leave it out, or switch reasoning off with extra {}", reasoning.example);
+                Err(unsupported(self.name(), model, setting, &cure))
+            }
+            Some((setting, false)) => {
+                Err(unsupported(self.name(), model, setting, "leave it out, or choose another model"))
+            }
+            None => Ok(()),
+        }
+    }
+}
