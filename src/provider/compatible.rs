@@ -103,7 +103,7 @@ impl OpenAiCompatible {
         }
     }
 
-    /// Another of the preset's own places, such as a region: one of [`Preset::alternates`]. Another name than those is
+    /// Another of the preset's own places, such as a region: one of those that its row has. Another name than those is
     /// reported by `ClientBuilder::build`.
     #[must_use]
     pub fn alternate(self, name: &str) -> Self {
