@@ -65,7 +65,9 @@ fn check_history(request: &Request) -> Result<(), LlmError> {
         let message = format!("history[{turn}]: {message}");
         Err(LlmError::of(ErrorCode::InvalidHistory, message).with_issues(Issues::Turn { turn }))
     };
-    if let Some(turn) = request.history.iter().position(|turn| turn.content().is_blank()) {
+    if let Some(turn) =
+        request.history.iter().position(|turn| turn.content().is_some_and(crate::chat::Content::is_blank))
+    {
         return at(turn, "the turn is empty; leave it out");
     }
     let Some(last) = request.history.len().checked_sub(1) else { return Ok(()) };
