@@ -1,8 +1,10 @@
 //! Streamed answers as an adapter reads them: one frame after the other, into a draft of the reply.
 
 mod draft;
+mod stencil;
 
 pub use draft::Draft;
+pub(super) use stencil::Stencil;
 
 use super::AnswerFault;
 use std::fmt;
