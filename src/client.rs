@@ -13,6 +13,7 @@ mod handle;
 mod scope;
 mod snapshot;
 mod target;
+mod whole;
 
 pub use builder::ClientBuilder;
 pub use call::{Call, CallOptions};

@@ -82,8 +82,10 @@ pub struct Frame<'a> {
     pub event: &'a str,
     /// The data.
     pub data: &'a [u8],
-    /// Whether the frame says of itself that it is an error (AWS).
+    /// Whether the protocol itself marks it as a failure (AWS).
     pub exception: bool,
+    /// The body ended inside this frame. It may be whole all the same; if it cannot be read, it was cut off.
+    pub torn: bool,
 }
 
 impl<'a> Frame<'a> {
@@ -99,7 +101,7 @@ impl<'a> Frame<'a> {
         self
     }
 
-    /// Marked as an error.
+    /// Marked as a failure.
     #[must_use]
     pub fn exception(mut self) -> Self {
         self.exception = true;
