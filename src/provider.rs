@@ -42,7 +42,7 @@ pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::{Placeholder, Preset};
 pub use responses::OpenAiResponses;
 pub use rules::{Basis, Classified, RulePack};
-pub use stream::{CustomFraming, Cut, CutFrames, Draft, Frame, Framing, StreamDecoder};
+pub use stream::{CustomFraming, Cut, CutFrames, Draft, Frame, FrameFault, Framing, StreamDecoder};
 
 use crate::LlmError;
 use crate::chat::{Reply, Request};

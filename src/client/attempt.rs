@@ -51,7 +51,7 @@ pub(super) struct Sent {
     /// What every attempt sends, without credentials.
     pub(super) request: HttpRequest,
     /// When the running attempt was sent, if it was.
-    at: Option<tokio::time::Instant>,
+    pub(super) at: Option<tokio::time::Instant>,
     /// The credentials of the running attempt.
     applied: Applied,
 }

@@ -5,7 +5,8 @@
 //!
 //! ```
 //! use bytes::Bytes;
-//! use steadfast::transport::framing::{Framer, Framing};
+//! use steadfast::provider::Framing;
+//! use steadfast::transport::framing::Framer;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut framer = Framer::new(Framing::Sse);
@@ -34,8 +35,7 @@ mod lines;
 mod ndjson;
 mod sse;
 
-pub use custom::{Cut, CutFrames};
-
+use crate::provider::{CutFrames, Frame, FrameFault, Framing};
 use body::Body;
 use bytes::Bytes;
 use custom::Custom;
@@ -48,45 +48,6 @@ const MAX_EVENT_BYTES: usize = 16 << 20;
 
 /// Room that a buffer keeps between two events. What a larger event needed is given back.
 const KEPT_ROOM: usize = 2 << 10;
-
-/// How a body is cut into frames.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum Framing {
-    /// One JSON value a line, as Ollama sends it. Lines end in LF; white space around a value is dropped, and so are blank
-    /// lines. A last line needs no LF.
-    Ndjson,
-    /// Server-sent events, as [WHATWG](https://html.spec.whatwg.org/multipage/server-sent-events.html) defines them, with one
-    /// exception: an event at the end of the body needs no blank line, since many servers leave it out.
-    Sse,
-}
-
-/// One frame, borrowed from its [`Framer`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct Frame<'a> {
-    /// The name of an event: of server-sent events the last `event` field. Empty if it has none.
-    pub event: &'a str,
-    /// What the frame carries. Nothing is promised of its bytes: not that it is UTF-8, not that it is JSON.
-    pub data: &'a [u8],
-    /// Whether the protocol itself marks it as a failure.
-    pub exception: bool,
-    /// The body ended inside this frame: without the blank line of an event, without the end of a line. It may be whole all
-    /// the same. If it cannot be parsed, it was cut off.
-    pub torn: bool,
-}
-
-/// Why a body cannot be cut into frames. What follows in the body cannot be trusted, so the fault is final.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FrameFault {
-    /// The bytes are not of this framing. Says why, and quotes nothing of the body.
-    #[error("the stream cannot be cut into events: {0}")]
-    Invalid(String),
-    /// An event is larger than so many bytes, which is the bound.
-    #[error("an event of the stream is larger than {0} bytes")]
-    TooLarge(usize),
-}
 
 /// Cuts one body into frames.
 ///
@@ -109,6 +70,7 @@ impl Framer {
     /// A framer of a body that has not begun. An event may have up to 16 MiB.
     pub fn new(framing: Framing) -> Self {
         Self::with(match framing {
+            Framing::Custom(custom) => return Self::custom(custom.start()),
             Framing::Ndjson => Cutter::Ndjson(Ndjson::default()),
             Framing::Sse => Cutter::Sse(Sse::default()),
         })

@@ -1,7 +1,8 @@
 //! A framing of the caller's own.
 
 use super::cut::{Outcome, Owned, everywhere, read};
-use steadfast::transport::framing::{Cut, CutFrames, FrameFault, Framer};
+use steadfast::provider::{Cut, CutFrames, FrameFault};
+use steadfast::transport::framing::Framer;
 
 /// Records as `name=data;`. A `#` is skipped; `!` is a fault.
 struct Records;

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use proptest::prelude::prop;
-use steadfast::transport::framing::{FrameFault, Framer, Framing};
+use steadfast::provider::{FrameFault, Framing};
+use steadfast::transport::framing::Framer;
 
 /// A frame that outlives its framer.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -2,7 +2,8 @@
 
 use super::cut::{Outcome, Owned, everywhere, frames};
 use bytes::Bytes;
-use steadfast::transport::framing::{FrameFault, Framer, Framing};
+use steadfast::provider::{FrameFault, Framing};
+use steadfast::transport::framing::Framer;
 
 fn ndjson(body: &str) -> Outcome {
     frames(Framing::Ndjson, body)

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use steadfast::transport::framing::{Framer, Framing};
+use steadfast::provider::Framing;
+use steadfast::transport::framing::Framer;
 
 /// The standard, sentence by sentence, over a whole document, but for the last event, which needs no blank line here. Names must be UTF-8.
 fn by_the_standard(body: &[u8]) -> Vec<Owned> {

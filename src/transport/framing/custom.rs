@@ -2,66 +2,8 @@
 
 use super::body::Body;
 use super::held::empty;
-use super::{Frame, FrameFault};
+use crate::provider::{Cut, CutFrames, Frame, FrameFault};
 use std::ops::Range;
-
-/// A framing of your own, for [`Framer::custom`](super::Framer::custom). It sees bytes, and says where the first frame lies.
-///
-/// ```
-/// use bytes::Bytes;
-/// use steadfast::transport::framing::{Cut, CutFrames, FrameFault, Framer};
-///
-/// /// Each record after its length, in one byte.
-/// struct Counted;
-///
-/// impl CutFrames for Counted {
-///     fn cut(&mut self, unread: &[u8], _ended: bool) -> Result<Cut, FrameFault> {
-///         let Some((length, rest)) = unread.split_first() else { return Ok(Cut::More) };
-///         let end = 1 + usize::from(*length);
-///         Ok(if rest.len() + 1 < end { Cut::More } else { Cut::Frame { event: 0..0, data: 1..end, consumed: end } })
-///     }
-/// }
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let mut framer = Framer::custom(Box::new(Counted));
-/// framer.push(Bytes::from_static(b"\x05hel"));
-/// assert_eq!(framer.next_frame()?, None);
-/// framer.push(Bytes::from_static(b"lo\x00\x05wo"));
-/// assert_eq!(framer.next_frame()?.ok_or("five bytes")?.data, b"hello");
-/// assert_eq!(framer.next_frame()?.ok_or("none")?.data, b"");
-/// framer.end();
-/// assert_eq!(framer.next_frame()?, None);
-/// assert!(framer.is_mid_frame(), "the body broke off");
-/// # Ok(()) }
-/// ```
-pub trait CutFrames: Send {
-    /// Looks at what is unread, from the end of the last frame on. It is never empty. After [`Cut::More`] it is asked again
-    /// with the same bytes and more, or with the same bytes and `ended`, when no more will come.
-    ///
-    /// # Errors
-    ///
-    /// What is unread is not of this framing. The fault must quote nothing of it.
-    fn cut(&mut self, unread: &[u8], ended: bool) -> Result<Cut, FrameFault>;
-}
-
-/// What [`CutFrames`] finds. Positions count from the start of what is unread; one that lies outside makes the body invalid.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum Cut {
-    /// A frame, and how many bytes to read on from it, at least one.
-    Frame {
-        /// Where its name is; an empty range if it has none. Must be UTF-8.
-        event: Range<usize>,
-        /// Where its data is.
-        data: Range<usize>,
-        /// The bytes that are done with.
-        consumed: usize,
-    },
-    /// The first frame has not come whole.
-    More,
-    /// So many bytes, at least one, are in no frame.
-    Skip(usize),
-}
 
 pub(super) struct Custom {
     cut: Box<dyn CutFrames>,

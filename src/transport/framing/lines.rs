@@ -1,8 +1,8 @@
 //! The lines of a body: each in its piece, or gathered from several.
 
-use super::FrameFault;
 use super::body::Body;
 use super::held::empty;
+use crate::provider::FrameFault;
 
 /// The beginning of a line whose end has not come.
 #[derive(Default)]

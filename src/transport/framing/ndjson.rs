@@ -3,7 +3,7 @@
 use super::body::Body;
 use super::held::Held;
 use super::lines::{Line, Lines};
-use super::{Frame, FrameFault};
+use crate::provider::{Frame, FrameFault};
 use memchr::memchr;
 
 #[derive(Default)]

@@ -6,7 +6,7 @@
 use super::body::Body;
 use super::held::Held;
 use super::lines::{Line, Lines};
-use super::{Frame, FrameFault};
+use crate::provider::{Frame, FrameFault};
 use memchr::memchr2;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
