@@ -29,6 +29,8 @@
 
 mod body;
 mod custom;
+#[cfg(feature = "bedrock")]
+mod event_stream;
 mod held;
 mod lines;
 mod ndjson;
@@ -39,6 +41,8 @@ pub use custom::{Cut, CutFrames};
 use body::Body;
 use bytes::Bytes;
 use custom::Custom;
+#[cfg(feature = "bedrock")]
+use event_stream::EventStream;
 use ndjson::Ndjson;
 use sse::Sse;
 use std::fmt;
@@ -53,6 +57,9 @@ const KEPT_ROOM: usize = 2 << 10;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Framing {
+    /// Binary messages with checksums, as Amazon Bedrock streams them.
+    #[cfg(feature = "bedrock")]
+    AwsEventStream,
     /// One JSON value a line, as Ollama sends it. Lines end in LF; white space around a value is dropped, and so are blank
     /// lines. A last line needs no LF.
     Ndjson,
@@ -65,11 +72,12 @@ pub enum Framing {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Frame<'a> {
-    /// The name of an event: of server-sent events the last `event` field. Empty if it has none.
+    /// The name of an event, empty if it has none: of server-sent events the last `event` field, of an AWS event stream
+    /// `:event-type`, `:exception-type` or `:error-code`.
     pub event: &'a str,
     /// What the frame carries. Nothing is promised of its bytes: not that it is UTF-8, not that it is JSON.
     pub data: &'a [u8],
-    /// Whether the protocol itself marks it as a failure.
+    /// Whether the framing itself marks it as a failure: in an AWS event stream a `:message-type` of `exception` or `error`.
     pub exception: bool,
     /// The body ended inside this frame: without the blank line of an event, without the end of a line. It may be whole all
     /// the same. If it cannot be parsed, it was cut off.
@@ -100,6 +108,8 @@ pub struct Framer {
 }
 
 enum Cutter {
+    #[cfg(feature = "bedrock")]
+    AwsEventStream(EventStream),
     Custom(Custom),
     Ndjson(Ndjson),
     Sse(Sse),
@@ -109,6 +119,8 @@ impl Framer {
     /// A framer of a body that has not begun. An event may have up to 16 MiB.
     pub fn new(framing: Framing) -> Self {
         Self::with(match framing {
+            #[cfg(feature = "bedrock")]
+            Framing::AwsEventStream => Cutter::AwsEventStream(EventStream::default()),
             Framing::Ndjson => Cutter::Ndjson(Ndjson::default()),
             Framing::Sse => Cutter::Sse(Sse::default()),
         })
@@ -155,12 +167,16 @@ impl Framer {
         }
         let (body, max) = (&mut self.body, self.max_event_bytes);
         let found = match &mut self.cutter {
+            #[cfg(feature = "bedrock")]
+            Cutter::AwsEventStream(stream) => stream.advance(body, max),
             Cutter::Custom(custom) => custom.advance(body, max),
             Cutter::Ndjson(ndjson) => ndjson.advance(body, max),
             Cutter::Sse(sse) => sse.advance(body, max),
         };
         match found {
             Ok(true) => Ok(Some(match &self.cutter {
+                #[cfg(feature = "bedrock")]
+                Cutter::AwsEventStream(stream) => stream.frame(),
                 Cutter::Custom(custom) => custom.frame(&self.body),
                 Cutter::Ndjson(ndjson) => ndjson.frame(&self.body),
                 Cutter::Sse(sse) => sse.frame(&self.body),
@@ -178,6 +194,8 @@ impl Framer {
     /// the body broke off inside one. A [torn](Frame::torn) frame that was given is not counted.
     pub fn is_mid_frame(&self) -> bool {
         match &self.cutter {
+            #[cfg(feature = "bedrock")]
+            Cutter::AwsEventStream(stream) => stream.is_mid_frame(),
             Cutter::Custom(custom) => custom.is_mid_frame(&self.body),
             Cutter::Ndjson(ndjson) => ndjson.is_mid_frame(),
             Cutter::Sse(sse) => sse.is_mid_frame(),
@@ -189,6 +207,8 @@ impl Framer {
 impl fmt::Debug for Framer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let framing = match &self.cutter {
+            #[cfg(feature = "bedrock")]
+            Cutter::AwsEventStream(_) => "AwsEventStream",
             Cutter::Custom(_) => "Custom",
             Cutter::Ndjson(_) => "Ndjson",
             Cutter::Sse(_) => "Sse",
