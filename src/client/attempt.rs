@@ -20,7 +20,7 @@ use http::StatusCode;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// How much of the body of a failure is read, and for how long.
 const FAILURE_BODY: usize = 1 << 20;
@@ -40,7 +40,7 @@ pub(super) struct TargetOperation<'a> {
     /// What every attempt sends, without credentials.
     request: HttpRequest,
     /// When the running attempt was sent, if it was.
-    sent_at: Option<tokio::time::Instant>,
+    sent_at: Option<Instant>,
     /// The failure whose body the running attempt is reading: what is left of it when the attempt is cut off.
     refusal: Option<(Head, BytesMut)>,
     attempts: u32,
@@ -102,7 +102,9 @@ impl<'a> TargetOperation<'a> {
             Ok(applied) => applied,
             Err(error) => return Err(Self::unauthorized(error)),
         };
-        self.sent_at = Some(tokio::time::Instant::now());
+        // Only some credentials take time.
+        let waits = matches!(auth, Auth::Source(_) | Auth::Custom(_));
+        self.sent_at = Some(if waits { Instant::now() } else { cx.started });
         cx.progress.sent();
         let mut response = match self.client.sender.send(request).await {
             Ok(response) => response,
@@ -277,7 +279,7 @@ impl<'a> TargetOperation<'a> {
     }
 
     fn snapshot(&self, redactor: &Redactor) -> crate::record::RequestSnapshot {
-        let sent_at = wall_at(self.sent_at.unwrap_or_else(tokio::time::Instant::now));
+        let sent_at = wall_at(self.sent_at.unwrap_or_else(Instant::now));
         self.client.capture.request(self.target, self.model, &self.request, redactor, sent_at)
     }
 }

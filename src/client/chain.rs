@@ -53,7 +53,8 @@ async fn ask_in_order(
 ) -> Result<Reply, LlmError> {
     let deadline = options.deadline.unwrap_or(client.deadline).map(|deadline| later(started, deadline));
     let cancel = Cancel::either(options.cancel.as_ref(), client.cancel.as_ref());
-    let own_sampling = std::mem::take(&mut request.sampling);
+    // What the call asked for itself, once the defaults of a target have been added to it.
+    let mut own_sampling = None;
     let mut walk = Walk { client, scope, started, deadline, failures: Vec::new(), history: Vec::new() };
 
     for (place, target) in client.targets.iter().enumerate() {
@@ -63,20 +64,23 @@ async fn ask_in_order(
         }
         let model = model_of(place, target, options);
         walk.tell_fallback(place, target, model);
-        request.sampling = own_sampling.clone().or(&target.sampling);
-        for setting in &options.without {
-            request.sampling.unset(*setting);
+        if own_sampling.is_some() || !target.sampling.is_unset() || !options.without.is_empty() {
+            let own = own_sampling.get_or_insert_with(|| request.sampling.clone());
+            request.sampling = own.clone().or(&target.sampling);
+            for setting in &options.without {
+                request.sampling.unset(*setting);
+            }
         }
         let failure =
             match walk.ask(place, target, Asked { model, request: &request, options, retry: &retry, cancel }).await {
-                Ok(Answer { mut reply, attempts, mut before }) => {
+                Ok(Answer { mut reply, attempts, mut before, ended }) => {
                     walk.history.append(&mut before);
                     let by = AnsweredBy {
                         index: place,
                         name: target.name.clone(),
                         provider: target.provider_name.clone(),
                         attempts,
-                        elapsed: started.elapsed(),
+                        elapsed: ended - started,
                     };
                     reply.answered(by, walk.history);
                     if let Some(usage) = reply.usage() {
@@ -110,6 +114,7 @@ struct Answer {
     attempts: u32,
     /// The failed attempts before it.
     before: Vec<Attempt>,
+    ended: Instant,
 }
 
 /// A chain on its way: what has failed so far.
@@ -170,11 +175,11 @@ impl Walk<'_> {
         let random = &self.client.random;
         match execute(&target.guards, retry, target.timeout, random, run, &mut op, &mut tried).await {
             Ok((answered, lease)) => {
-                let usage = answered.reply.usage();
-                lease.succeed(usage.map(|usage| u32::try_from(usage.total).unwrap_or(u32::MAX)));
+                let (usage, ended) = (answered.reply.usage(), Instant::now());
+                lease.succeed_at(ended, usage.map(|usage| u32::try_from(usage.total).unwrap_or(u32::MAX)));
                 follow(target, answered.limits.as_deref());
                 let before = tried.into_iter().map(record).collect();
-                Ok(Answer { reply: answered.reply, attempts: op.attempts(), before })
+                Ok(Answer { reply: answered.reply, attempts: op.attempts(), before, ended })
             }
             Err(failed) => Err(target_failure(target, failed, matches!(end, Some(End::Reserve(_))))),
         }
