@@ -190,10 +190,11 @@ impl<'a, T: Take> TargetOperation<'a, T> {
         AttemptFailure { error, verdict, what, spent: None, limits: None }
     }
 
-    /// A 401 to a token that was kept says that it is old: another is fetched, and the attempt is worth repeating, once.
+    /// A provider that does not accept credentials that were kept says that they are old: others are fetched, and the attempt
+    /// is worth repeating, once.
     fn fresh_token(&mut self, mut failed: AttemptFailure) -> AttemptFailure {
         if let (Some(token), Some(ErrorCode::Authentication)) = (self.sent.applied.kept_token, failed.error.code()) {
-            self.target.credentials.reject(token);
+            self.target.credentials.reject(self.target.provider.auth(), token);
             if !std::mem::replace(&mut self.token_rejected, true) {
                 failed.verdict.retry = Advice::After(Duration::ZERO);
                 failed = failed.change(|record| record.retryable = true);

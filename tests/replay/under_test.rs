@@ -95,8 +95,24 @@ fn adapter(setup: &Setup, at: &TargetSetup) -> Result<Target, NotConfigured> {
         }
         ("anthropic_messages", None) => Ok(Target::new(Anthropic::new(key).base_url(base), &at.model)),
         ("gemini_generate", None) => Ok(Target::new(Gemini::new(key).base_url(base), &at.model)),
+        #[cfg(feature = "bedrock")]
+        ("bedrock_converse", None) => Ok(Target::new(bedrock(setup).base_url(base), &at.model)),
         ("ollama_chat", None) => Ok(Target::new(Ollama::new().api_key(key).base_url(base), &at.model)),
         (api, _) => Err(NotConfigured::unsupported(api)),
+    }
+}
+
+#[cfg(feature = "bedrock")]
+fn bedrock(setup: &Setup) -> steadfast::provider::Bedrock {
+    use steadfast::provider::Bedrock;
+    match &setup.aws {
+        Some(keys) => Bedrock::with_credentials(
+            &keys.region,
+            &keys.access_key_id,
+            keys.secret_access_key.as_str(),
+            keys.session_token.clone().map(Into::into),
+        ),
+        None => Bedrock::bearer("us-east-1", setup.api_key.as_str()),
     }
 }
 
