@@ -6,6 +6,7 @@ mod stencil;
 
 pub use cut::{CustomFraming, Cut, CutFrames};
 pub use draft::Draft;
+pub(super) use draft::malformed;
 pub(super) use stencil::Stencil;
 
 use super::AnswerFault;
