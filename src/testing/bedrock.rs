@@ -94,6 +94,7 @@ fn read(request: &Request) -> Result<Asked, Refusal> {
         model,
         prompt: last.map(text).unwrap_or_default(),
         input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum::<u64>() + system,
+        ..Asked::default()
     })
 }
 
