@@ -2,9 +2,11 @@
 
 mod cut;
 mod draft;
+mod stencil;
 
 pub use cut::{CustomFraming, Cut, CutFrames};
 pub use draft::Draft;
+pub(super) use stencil::Stencil;
 
 use super::AnswerFault;
 
