@@ -115,11 +115,7 @@ impl Calls {
         for (place, fragment) in fragments.0.iter().enumerate() {
             let place = several.then_some(place);
             let at = self.find(fragment, place).unwrap_or_else(|| {
-                self.calls.push(Call {
-                    number: fragment.index.0,
-                    arguments: Some(String::new()),
-                    ..Call::default()
-                });
+                self.calls.push(Call { number: fragment.index.0, arguments: Some(String::new()), ..Call::default() });
                 self.calls.len() - 1
             });
             self.calls[at].take(at, fragment, draft);
