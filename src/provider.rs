@@ -25,6 +25,7 @@ mod preset;
 mod refusal;
 mod responses;
 mod rules;
+mod schema;
 mod stream;
 mod template;
 
