@@ -2,26 +2,35 @@
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Implements `Deserialize` by the methods of a visitor, one for each shape that is taken.
+/// Implements `Deserialize` by the methods of a visitor, one for each shape that is taken. A type with a lifetime borrows.
 macro_rules! lenient {
     ($name:ident, $lifetime:lifetime, { $($method:item)* }) => {
         impl<$lifetime> Deserialize<$lifetime> for $name {
-            fn deserialize<D: Deserializer<$lifetime>>(from: D) -> Result<Self, D::Error> {
-                struct Reader;
-                impl<$lifetime> Visitor<$lifetime> for Reader {
-                    type Value = $name;
+            lenient! { @ $name, $lifetime, { $($method)* } }
+        }
+    };
+    ($name:ident<$borrow:lifetime>, $lifetime:lifetime, { $($method:item)* }) => {
+        impl<$lifetime: $borrow, $borrow> Deserialize<$lifetime> for $name<$borrow> {
+            lenient! { @ $name<$lifetime>, $lifetime, { $($method)* } }
+        }
+    };
+    (@ $name:ty, $lifetime:lifetime, { $($method:item)* }) => {
+        fn deserialize<D: Deserializer<$lifetime>>(from: D) -> Result<Self, D::Error> {
+            struct Reader;
+            impl<$lifetime> Visitor<$lifetime> for Reader {
+                type Value = $name;
 
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str(stringify!($name))
-                    }
-
-                    $($method)*
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str(stringify!($name))
                 }
-                from.deserialize_any(Reader)
+
+                $($method)*
             }
+            from.deserialize_any(Reader)
         }
     };
 }
@@ -85,8 +94,50 @@ lenient!(Words, 'de, {
     }
 });
 
+/// Text as a stream carries it, borrowed where nothing in it is escaped; empty where something else came.
+#[derive(Default)]
+pub(in crate::provider) struct Piece<'a>(pub(in crate::provider) Cow<'a, str>);
+
+lenient!(Piece<'a>, 'de, {
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Piece<'de>, E> {
+        Ok(Piece(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Piece<'de>, E> {
+        Ok(Piece(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Piece<'de>, E> {
+        Ok(Piece::default())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Piece<'de>, E> {
+        Ok(Piece::default())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Piece<'de>, E> {
+        Ok(Piece::default())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Piece<'de>, E> {
+        Ok(Piece::default())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Piece<'de>, E> {
+        Ok(Piece::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Piece<'de>, A::Error> {
+        skip_list(list).map(|()| Piece::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Piece<'de>, A::Error> {
+        skip_object(object).map(|_| Piece::default())
+    }
+});
+
 /// A count of tokens: a number, a number as text, or none.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(in crate::provider) struct Count(pub(in crate::provider) Option<u64>);
 
 lenient!(Count, 'de, {
@@ -164,7 +215,7 @@ lenient!(Present, 'de, {
 });
 
 /// The fields of an object, or their defaults where something else came.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(in crate::provider) struct Fields<T>(pub(in crate::provider) T);
 
 impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Fields<T> {

@@ -1,6 +1,8 @@
 //! Streamed answers as an adapter reads them: one frame after the other, into a draft of the reply.
 
 mod draft;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use draft::Draft;
 

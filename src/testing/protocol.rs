@@ -73,7 +73,6 @@ pub(super) struct Rendered {
 #[derive(Clone, Debug)]
 pub(super) enum Body {
     /// A stream: chunked, and each piece written by itself.
-    #[allow(dead_code)] // what the streams of the dialects are made of
     Stream(Vec<Piece>),
     Whole(Bytes),
 }
@@ -82,6 +81,12 @@ impl Rendered {
     pub(super) fn json(status: u16, body: &serde_json::Value) -> Self {
         let headers = vec![("content-type", "application/json".to_owned())];
         Self { status, headers, body: Body::Whole(body.to_string().into()) }
+    }
+
+    /// A stream of these pieces.
+    pub(super) fn stream(content_type: &'static str, pieces: Vec<Piece>) -> Self {
+        let headers = vec![("content-type", content_type.to_owned()), ("cache-control", "no-cache".to_owned())];
+        Self { status: 200, headers, body: Body::Stream(pieces) }
     }
 
     pub(super) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
