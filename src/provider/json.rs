@@ -7,6 +7,7 @@ use crate::record::ErrorCode;
 use bytes::Bytes;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 use serde_json::{Map, Value};
 
 /// Writes a body: what the adapter says, then the call's `extra` fields over it.
@@ -79,6 +80,18 @@ fn unreadable(head: &Head, text: &[u8], error: &serde_json::Error) -> AnswerFaul
         // serde's own message may quote a value of the body.
         let what = if error.is_data() { "the JSON has another shape" } else { "the body is not JSON" };
         format!("{what} (line {} column {})", error.line(), error.column())
+    })
+}
+
+/// Reads one frame of a stream.
+pub(super) fn read_frame<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, AnswerFault> {
+    serde_json::from_slice(data).map_err(|error| {
+        let what = match error.classify() {
+            Category::Data => "the JSON of an event has another shape",
+            Category::Eof => "the JSON of an event is cut",
+            Category::Io | Category::Syntax => "an event is not JSON",
+        };
+        AnswerFault::Frame(format!("{what} (line {} column {})", error.line(), error.column()))
     })
 }
 
