@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 /// | setting | default |
 /// |---|---|
 /// | `retry`, `timeout`, `defaults` | for targets that set none: [`Retry::default`], 120 s, nothing |
+/// | `idle_timeout`, `stall_timeout` (streams), for targets that set none | 60 s, none |
 /// | `deadline` | none |
 /// | `connect_timeout` | 10 s |
 /// | `fallback_on` | [`default_fallback`](crate::default_fallback) |
@@ -47,7 +48,11 @@ impl ClientBuilder {
     pub(super) fn new(primary: Target) -> Self {
         Self {
             targets: vec![primary],
-            soft: SoftSettings { timeout: Some(Duration::from_secs(120)), ..SoftSettings::default() },
+            soft: SoftSettings {
+                timeout: Some(Duration::from_secs(120)),
+                idle_timeout: Some(Duration::from_secs(60)),
+                ..SoftSettings::default()
+            },
             deadline: None,
             connect_timeout: Some(Duration::from_secs(10)),
             cancel: None,
@@ -76,6 +81,18 @@ impl ClientBuilder {
     /// Sets the longest attempt, for targets and calls that do not say; `None` is no limit.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.soft.timeout = timeout.into();
+        self
+    }
+
+    /// Sets the longest silence of a stream in bytes, for targets and calls that do not say; `None` is no limit.
+    pub fn idle_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.soft.idle_timeout = timeout.into();
+        self
+    }
+
+    /// Sets the longest gap between chunks with content, for targets and calls that do not say; `None` is no limit.
+    pub fn stall_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.soft.stall_timeout = timeout.into();
         self
     }
 

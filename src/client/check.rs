@@ -31,8 +31,15 @@ pub(super) fn check(client: &Inner, request: &Request, options: &CallOptions) ->
     if let Some(name) = &options.invalid_header {
         return invalid(format!("header {name:?} is not a valid HTTP header"));
     }
-    if options.timeout == Some(Some(Duration::ZERO)) {
-        return invalid("timeout is zero; it takes more than zero, or none".into());
+    let times = [
+        ("timeout", options.timeout),
+        ("idle_timeout", options.idle_timeout),
+        ("stall_timeout", options.stall_timeout),
+    ];
+    for (name, time) in times {
+        if time == Some(Some(Duration::ZERO)) {
+            return invalid(format!("{name} is zero; it takes more than zero, or none"));
+        }
     }
     if let Some(retry) = &options.retry
         && let Err(error) = retry.check()
@@ -65,7 +72,9 @@ fn check_history(request: &Request) -> Result<(), LlmError> {
         let message = format!("history[{turn}]: {message}");
         Err(LlmError::of(ErrorCode::InvalidHistory, message).with_issues(Issues::Turn { turn }))
     };
-    if let Some(turn) = request.history.iter().position(|turn| turn.content().is_blank()) {
+    if let Some(turn) =
+        request.history.iter().position(|turn| turn.content().is_some_and(crate::chat::Content::is_blank))
+    {
         return at(turn, "the turn is empty; leave it out");
     }
     let Some(last) = request.history.len().checked_sub(1) else { return Ok(()) };

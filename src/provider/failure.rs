@@ -1,6 +1,7 @@
 //! What went wrong, as evidence for the rules; not yet an error.
 
 use super::Head;
+use crate::record::ToolProblem;
 use http::HeaderMap;
 use std::time::SystemTime;
 
@@ -33,6 +34,8 @@ pub struct Failure<'a> {
     pub fault: Option<AnswerFault>,
     /// Whether output had already been delivered to the caller.
     pub delivered: bool,
+    /// The name of the event in the stream that told of it, if one did.
+    pub event: Option<&'a str>,
     /// When it happened. HTTP dates and resets at a point in time are measured from here; without it they are not read.
     pub at: Option<SystemTime>,
 }
@@ -65,6 +68,10 @@ pub enum AnswerFault {
     Filtered(Vec<String>),
     /// It is not the protocol. The text says why, and quotes nothing of the body.
     Invalid(String),
+    /// An event of its stream is not the protocol. The text says why, and quotes nothing of it.
+    Frame(String),
+    /// The arguments of these tool calls are no JSON.
+    ToolArguments(Vec<ToolProblem>),
 }
 
 impl<'a> Failure<'a> {
@@ -87,6 +94,13 @@ impl<'a> Failure<'a> {
     #[must_use]
     pub fn fault(mut self, fault: AnswerFault) -> Self {
         self.fault = Some(fault);
+        self
+    }
+
+    /// With the name of the event that told of it.
+    #[must_use]
+    pub fn event(mut self, event: &'a str) -> Self {
+        self.event = Some(event).filter(|event| !event.is_empty());
         self
     }
 

@@ -43,7 +43,7 @@ pub(super) fn write(
 
 /// A guess at the length of a body that says what `request` says, in bytes.
 pub(super) fn capacity(request: &Request) -> usize {
-    let text: usize = request.turns().map(|(_, content)| content.text().len() + 32).sum();
+    let text: usize = request.turns().map(|turn| turn.text_len() + 32).sum();
     text + text / 16 + request.system.as_ref().map_or(0, String::len) + 256
 }
 

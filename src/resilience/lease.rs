@@ -45,6 +45,12 @@ impl Lease {
         self.record_verdict(verdict, Instant::now());
     }
 
+    /// The output was given up before its end. `spent`: the tokens that it is known or counted to have spent. The circuit
+    /// learns nothing of it.
+    pub fn abandon(mut self, spent: Option<u32>) {
+        self.end_attempt(spent);
+    }
+
     /// Whether the call is a trial of a half-open circuit.
     pub(super) fn is_trial(&self) -> bool {
         self.admission.as_ref().is_some_and(Admission::is_trial)

@@ -158,6 +158,7 @@ fn read(request: &Request) -> Result<Asked, Refusal> {
         model: model.to_owned(),
         prompt: last.map(text).unwrap_or_default(),
         input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum::<u64>() + system,
+        ..Asked::default()
     })
 }
 
@@ -336,7 +337,8 @@ mod tests {
             ),
             "1",
         );
-        let expected = Asked { model: "m".to_owned(), prompt: "One two".to_owned(), input_tokens: 13 };
+        let expected =
+            Asked { model: "m".to_owned(), prompt: "One two".to_owned(), input_tokens: 13, ..Asked::default() };
         assert_eq!(asked.ok(), Some(expected));
     }
 

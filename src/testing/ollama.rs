@@ -136,6 +136,7 @@ fn read(body: &[u8]) -> Result<Asked, String> {
         model: model.to_owned(),
         prompt: last.or(messages.last()).map(text).unwrap_or_default(),
         input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum(),
+        ..Asked::default()
     })
 }
 
@@ -159,7 +160,8 @@ mod tests {
         let body = r#"{"model":"m","stream":false,"unknown":1,"messages":[{"role":"system","content":"Be brief."},
             {"role":"user","content":"One two"},{"role":"user","content":"Three"},{"role":"assistant","content":null}],
             "options":{"temperature":0.5,"stop":["END"]}}"#;
-        let expected = Asked { model: "m".to_owned(), prompt: "Three".to_owned(), input_tokens: 19 };
+        let expected =
+            Asked { model: "m".to_owned(), prompt: "Three".to_owned(), input_tokens: 19, ..Asked::default() };
         assert_eq!(ask(Method::POST, PATH, body), Ok(expected));
     }
 

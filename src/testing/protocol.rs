@@ -25,6 +25,10 @@ pub(super) struct Asked {
     /// The last message of the user.
     pub(super) prompt: String,
     pub(super) input_tokens: u64,
+    /// Whether the answer is wanted as a stream.
+    pub(super) stream: bool,
+    /// Whether a stream is to report what it spent, where the protocol reports it only when asked.
+    pub(super) stream_usage: bool,
 }
 
 impl Asked {
@@ -97,7 +101,7 @@ impl Protocol for Plain {
 
     fn read(&self, request: &Request, _: &str) -> Result<Asked, Rendered> {
         let prompt = String::from_utf8_lossy(&request.body).into_owned();
-        Ok(Asked { model: String::new(), input_tokens: count_tokens(&prompt), prompt })
+        Ok(Asked { input_tokens: count_tokens(&prompt), prompt, ..Asked::default() })
     }
 
     fn reply(&self, reply: &Reply, asked: &Asked, _: &str) -> Rendered {

@@ -3,7 +3,7 @@
 use super::family::family;
 use super::{Anthropic, AnthropicSampling};
 use crate::LlmError;
-use crate::chat::{Content, Request};
+use crate::chat::Request;
 use crate::provider::refusal::{check_range, unsupported};
 use crate::provider::{HttpRequest, json};
 use crate::record::ErrorCode;
@@ -17,8 +17,8 @@ const NO_SAMPLING: &str = "2026-10-21";
 pub(super) fn encode(anthropic: &Anthropic, request: &Request, model: &str) -> Result<HttpRequest, LlmError> {
     check_sampling(anthropic, request, model)?;
     let (url, headers) = anthropic.endpoint.request_line()?;
-    let turns: Vec<_> = request.turns().collect();
-    let text: usize = turns.iter().map(|(_, content)| content.text().len() + 48).sum();
+    let turns: Vec<_> = request.texts().collect();
+    let text: usize = turns.iter().map(|(_, text)| text.len() + 48).sum();
     let capacity = text + text / 16 + request.system.as_ref().map_or(0, String::len) + 256;
     let body = Body {
         model,
@@ -75,7 +75,7 @@ struct Body<'a> {
 }
 
 /// Turns, whether each is the user's; those of the same role in a row are one message.
-struct Messages<'a>(Vec<(bool, &'a Content)>);
+struct Messages<'a>(Vec<(bool, &'a str)>);
 
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -95,13 +95,13 @@ struct Message<'a> {
 }
 
 /// What one role said in a row: a text, or a block for each turn.
-struct Said<'a>(&'a [(bool, &'a Content)]);
+struct Said<'a>(&'a [(bool, &'a str)]);
 
 impl Serialize for Said<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            [(_, content)] => to.serialize_str(content.text()),
-            turns => to.collect_seq(turns.iter().map(|(_, content)| Block { kind: "text", text: content.text() })),
+            [(_, text)] => to.serialize_str(text),
+            turns => to.collect_seq(turns.iter().map(|(_, text)| Block { kind: "text", text })),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::family::family;
 use super::{Gemini, GeminiFamily};
 use crate::LlmError;
-use crate::chat::{Content, Request};
+use crate::chat::Request;
 use crate::provider::refusal::{check_range, unsupported};
 use crate::provider::{EncodeContext, HttpRequest, json};
 use crate::record::ErrorCode;
@@ -129,10 +129,9 @@ impl<'a> Body<'a> {
 /// preface comes before the first words of the user.
 fn contents<'a>(request: &'a Request, mut preface: Option<Part<'a>>) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn<'a>> = Vec::with_capacity(request.history.len() + 1);
-    for (is_user, content) in request.turns() {
+    for (is_user, text) in request.texts() {
         let role = if is_user { "user" } else { "model" };
         let preface = if is_user { preface.take() } else { None };
-        let Content::Text(text) = content;
         let parts = preface.into_iter().chain([Part { text }]);
         match turns.last_mut() {
             Some(last) if last.role == Some(role) => last.parts.extend(parts),

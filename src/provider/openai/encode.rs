@@ -4,7 +4,7 @@ use super::family::UNKNOWN;
 use super::place::ReasoningSwitch;
 use super::{ChatApi, ModelFamily};
 use crate::LlmError;
-use crate::chat::{Content, Request};
+use crate::chat::Request;
 use crate::provider::refusal::{first_set, unsupported};
 use crate::provider::{HttpRequest, json};
 use crate::record::ErrorCode;
@@ -97,9 +97,8 @@ impl Serialize for Messages<'_> {
             let role = if self.developer { "developer" } else { "system" };
             seq.serialize_element(&Message { role, content: system })?;
         }
-        for (is_user, content) in self.request.turns() {
+        for (is_user, content) in self.request.texts() {
             let role = if is_user { "user" } else { "assistant" };
-            let Content::Text(content) = content;
             seq.serialize_element(&Message { role, content })?;
         }
         seq.end()

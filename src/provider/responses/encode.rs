@@ -1,7 +1,7 @@
 //! A request in the words of the Responses API.
 
 use crate::LlmError;
-use crate::chat::{Content, Request, Setting};
+use crate::chat::{Request, Setting};
 use crate::provider::openai::{Place, ReasoningSwitch, UNKNOWN};
 use crate::provider::refusal::{first_set, unsupported};
 use crate::provider::{HttpRequest, json};
@@ -57,8 +57,7 @@ struct Part<'a> {
 impl Serialize for Input<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut items = to.serialize_seq(None)?;
-        for (is_user, content) in self.0.turns() {
-            let Content::Text(text) = content;
+        for (is_user, text) in self.0.texts() {
             let (role, content) = if is_user {
                 ("user", Words::User(text))
             } else {

@@ -248,7 +248,15 @@ mod tests {
             {"role":"model","parts":[{"text":"Three","thoughtSignature":"eA=="}]}],
             "generation_config":{"max_output_tokens":7}}"#;
         let asked = ask("/v1/models/gemini%2Dx:generateContent", &[KEY], body);
-        assert_eq!(asked, Ok(Asked { model: "gemini-x".to_owned(), prompt: "One two".to_owned(), input_tokens: 6 }));
+        assert_eq!(
+            asked,
+            Ok(Asked {
+                model: "gemini-x".to_owned(),
+                prompt: "One two".to_owned(),
+                input_tokens: 6,
+                ..Asked::default()
+            })
+        );
     }
 
     #[test]
