@@ -5,23 +5,32 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Implements `Deserialize` by the methods of a visitor, one for each shape that is taken.
+/// Implements `Deserialize` by the methods of a visitor, one for each shape that is taken. What borrows has a lifetime that is
+/// no longer than that of what is read.
 macro_rules! lenient {
     ($name:ident, $lifetime:lifetime, { $($method:item)* }) => {
         impl<$lifetime> Deserialize<$lifetime> for $name {
-            fn deserialize<D: Deserializer<$lifetime>>(from: D) -> Result<Self, D::Error> {
-                struct Reader;
-                impl<$lifetime> Visitor<$lifetime> for Reader {
-                    type Value = $name;
+            lenient!(@ $name, $lifetime, { $($method)* });
+        }
+    };
+    ($name:ident<$own:lifetime>, $lifetime:lifetime, { $($method:item)* }) => {
+        impl<$own, $lifetime: $own> Deserialize<$lifetime> for $name<$own> {
+            lenient!(@ $name<$lifetime>, $lifetime, { $($method)* });
+        }
+    };
+    (@ $value:ty, $lifetime:lifetime, { $($method:item)* }) => {
+        fn deserialize<D: Deserializer<$lifetime>>(from: D) -> Result<Self, D::Error> {
+            struct Reader;
+            impl<$lifetime> Visitor<$lifetime> for Reader {
+                type Value = $value;
 
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str(stringify!($name))
-                    }
-
-                    $($method)*
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str(stringify!($value))
                 }
-                from.deserialize_any(Reader)
+
+                $($method)*
             }
+            from.deserialize_any(Reader)
         }
     };
 }
