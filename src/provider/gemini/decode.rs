@@ -43,6 +43,13 @@ pub(super) struct Reader {
     open: Option<Pieces>,
 }
 
+/// Where a part is from.
+#[derive(Clone, Copy)]
+struct Origin<'a> {
+    model: Option<&'a str>,
+    response: Option<&'a str>,
+}
+
 impl StreamDecoder for Reader {
     fn read(&mut self, frame: &Frame<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
         let data = frame.data.trim_ascii();
@@ -87,7 +94,7 @@ impl Reader {
         let first = candidates.into_iter().flatten().find(|candidate| candidate.index.0.unwrap_or(0) == 0);
         let Candidate { content: Fields(content), finish_reason: word, safety_ratings, .. } = first.unwrap_or_default();
         for part in content.parts.into_iter().flatten() {
-            self.part(part, &response_id, draft);
+            self.part(part, Origin { model: model_version.get(), response: response_id.get() }, draft);
         }
         let Fields(feedback) = prompt_feedback;
         match (word.get().and_then(finish_reason), feedback.block_reason.get()) {
@@ -99,14 +106,14 @@ impl Reader {
         Ok(())
     }
 
-    fn part(&mut self, part: Part<'_>, response_id: &Word<'_>, draft: &mut Draft) {
+    fn part(&mut self, part: Part<'_>, origin: Origin<'_>, draft: &mut Draft) {
         let Part { text: words, thought: Present(is_thought), thought_signature, function_call } = part;
         if let Some(Fields(called)) = function_call {
-            return self.call(called, &thought_signature, response_id, draft);
+            return self.call(called, &thought_signature, origin, draft);
         }
         let words = words.0.unwrap_or_default();
         if let Some(signature) = thought_signature.get() {
-            draft.opaque(signature::of_words(signature, is_thought, words.is_empty()));
+            draft.opaque(signature::of_words(signature, origin.model, is_thought, words.is_empty()));
         }
         if is_thought {
             draft.reasoning(words);
@@ -116,7 +123,7 @@ impl Reader {
         }
     }
 
-    fn call(&mut self, called: Called<'_>, signature: &Word<'_>, response_id: &Word<'_>, draft: &mut Draft) {
+    fn call(&mut self, called: Called<'_>, signature: &Word<'_>, origin: Origin<'_>, draft: &mut Draft) {
         let Called { id, name, args, partial_args, will_continue: Present(continues) } = called;
         let Some(name) = name.get() else {
             // What has no name goes on with the call before it.
@@ -132,8 +139,8 @@ impl Reader {
         let index = self.calls;
         self.calls += 1;
         self.spoke = true;
-        let own = signature::of_call(id.get(), signature.get());
-        let id = id.get().map_or_else(|| made_up::call_id((response_id.get(), name)), str::to_owned);
+        let own = signature::of_call(id.get(), signature.get(), origin.model);
+        let id = id.get().map_or_else(|| made_up::call_id((origin.response, name)), str::to_owned);
         let delta = ToolCallDelta::new(index).id(id).name(name);
         if continues || partial_args.is_some() {
             draft.tool_call(delta);

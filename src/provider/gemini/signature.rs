@@ -2,7 +2,7 @@
 //!
 //! Kept is the part as it came, but for what the turn says anyway: `{"thoughtSignature"}` of words, with `"text": ""` where
 //! the signature came in a part of its own (Google asks not to join that with another), with `"thought": true` of a thought,
-//! and beside a call its id, if it had one.
+//! and beside a call its id, if it had one. Signatures do not travel between models, so the model is noted too.
 
 use crate::chat::Opaque;
 use serde_json::{Map, Value};
@@ -11,9 +11,8 @@ use serde_json::{Map, Value};
 const PROTOCOL: &str = "gemini";
 
 /// The signature of a part that is no call.
-pub(super) fn of_words(signature: &str, is_thought: bool, is_empty: bool) -> Opaque {
-    let mut part = Map::new();
-    part.insert("thoughtSignature".to_owned(), signature.into());
+pub(super) fn of_words(signature: &str, model: Option<&str>, is_thought: bool, is_empty: bool) -> Opaque {
+    let mut part = fields([("thoughtSignature", Some(signature)), ("model", model)]);
     if is_thought {
         part.insert("thought".to_owned(), true.into());
     }
@@ -24,9 +23,13 @@ pub(super) fn of_words(signature: &str, is_thought: bool, is_empty: bool) -> Opa
 }
 
 /// What belongs to a call: the id that Gemini gave it, and its signature.
-pub(super) fn of_call(id: Option<&str>, signature: Option<&str>) -> Option<Opaque> {
-    let fields = [("id", id), ("thoughtSignature", signature)];
-    let own: Map<_, _> =
-        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?)))).collect();
+pub(super) fn of_call(id: Option<&str>, signature: Option<&str>, model: Option<&str>) -> Option<Opaque> {
+    let model = model.filter(|_| signature.is_some());
+    let own = fields([("id", id), ("thoughtSignature", signature), ("model", model)]);
     (!own.is_empty()).then(|| Opaque::new(PROTOCOL, own))
+}
+
+fn fields<const N: usize>(fields: [(&str, Option<&str>); N]) -> Map<String, Value> {
+    let present = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
+    present.collect()
 }
