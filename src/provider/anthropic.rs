@@ -5,6 +5,8 @@ mod encode;
 mod family;
 
 pub use family::{AnthropicFamily, AnthropicSampling};
+#[cfg(feature = "bedrock")]
+pub(super) use family::{KNOWN, family};
 
 use super::endpoint::Endpoint;
 use super::env::{env_key, env_var};

@@ -5,7 +5,7 @@
 //! what nearly every piece of a stream has.
 
 use crate::chat::{FinishReason, Usage};
-use crate::provider::lenient::{Count, Fields, Present, Words, lenient, skip_list, skip_object};
+use crate::provider::lenient::{Brief, Count, Fields, Present, Words, lenient, skip_object};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -25,9 +25,9 @@ pub(super) struct Answer<'a> {
     pub(super) prompt_feedback: Fields<Feedback<'a>>,
     pub(super) usage_metadata: Fields<Counts>,
     #[serde(borrow)]
-    pub(super) model_version: Word<'a>,
+    pub(super) model_version: Brief<'a>,
     #[serde(borrow)]
-    pub(super) response_id: Word<'a>,
+    pub(super) response_id: Brief<'a>,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -37,7 +37,7 @@ pub(super) struct Candidate<'a> {
     #[serde(borrow)]
     pub(super) content: Fields<Content<'a>>,
     #[serde(borrow)]
-    pub(super) finish_reason: Word<'a>,
+    pub(super) finish_reason: Brief<'a>,
     pub(super) safety_ratings: Blocked,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Part<'a> {
     pub(super) text: Words,
     pub(super) thought: Present,
     #[serde(borrow)]
-    pub(super) thought_signature: Word<'a>,
+    pub(super) thought_signature: Brief<'a>,
     #[serde(borrow)]
     pub(super) function_call: Option<Fields<Called<'a>>>,
 }
@@ -64,9 +64,9 @@ pub(super) struct Part<'a> {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Called<'a> {
     #[serde(borrow)]
-    pub(super) id: Word<'a>,
+    pub(super) id: Brief<'a>,
     #[serde(borrow)]
-    pub(super) name: Word<'a>,
+    pub(super) name: Brief<'a>,
     #[serde(borrow)]
     pub(super) args: Option<&'a RawValue>,
     /// Pieces of its arguments, where the call asked for them.
@@ -89,7 +89,7 @@ pub(super) struct Piece {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Feedback<'a> {
     #[serde(borrow)]
-    pub(super) block_reason: Word<'a>,
+    pub(super) block_reason: Brief<'a>,
     pub(super) safety_ratings: Blocked,
 }
 
@@ -152,63 +152,14 @@ pub(super) fn finish_reason(word: &str) -> Option<FinishReason> {
     })
 }
 
-lenient!(Body<'a>, 'de, {
-    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Body<'de>, A::Error> {
+lenient!(Body<'a>, 'de: 'a, {
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Body<'a>, A::Error> {
         let answer = Answer::deserialize(serde::de::value::MapAccessDeserializer::new(object))?;
         Ok(Body(Few { first: Some(answer), more: Vec::new() }))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Body<'de>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Body<'a>, A::Error> {
         Few::of(list).map(Body)
-    }
-});
-
-/// A word, or none where something else came.
-#[derive(Default)]
-pub(super) struct Word<'a>(pub(super) Option<Cow<'a, str>>);
-
-impl Word<'_> {
-    /// The word, unless it is empty.
-    pub(super) fn get(&self) -> Option<&str> {
-        self.0.as_deref().filter(|word| !word.is_empty())
-    }
-}
-
-lenient!(Word<'a>, 'de, {
-    fn visit_borrowed_str<E: Error>(self, word: &'de str) -> Result<Word<'de>, E> {
-        Ok(Word(Some(Cow::Borrowed(word))))
-    }
-
-    fn visit_str<E: Error>(self, word: &str) -> Result<Word<'de>, E> {
-        Ok(Word(Some(Cow::Owned(word.to_owned()))))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Word<'de>, E> {
-        Ok(Word(None))
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Word<'de>, E> {
-        Ok(Word(None))
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<Word<'de>, E> {
-        Ok(Word(None))
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<Word<'de>, E> {
-        Ok(Word(None))
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Word<'de>, E> {
-        Ok(Word(None))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Word<'de>, A::Error> {
-        skip_list(list).map(|()| Word(None))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Word<'de>, A::Error> {
-        skip_object(object).map(|_| Word(None))
     }
 });
 
@@ -220,7 +171,7 @@ pub(super) struct Blocked(pub(super) Vec<String>);
 #[serde(default)]
 struct Rating<'a> {
     #[serde(borrow)]
-    category: Word<'a>,
+    category: Brief<'a>,
     blocked: Present,
 }
 
