@@ -97,6 +97,11 @@ impl Brief<'_> {
     pub(in crate::provider) fn text(&self) -> &str {
         &self.0
     }
+
+    /// The text, where there is any.
+    pub(in crate::provider) fn get(&self) -> Option<&str> {
+        Some(self.text()).filter(|text| !text.is_empty())
+    }
 }
 
 lenient!(Brief<'a>, 'de: 'a, {

@@ -2,10 +2,10 @@
 
 mod pieces;
 
-use super::answer::{Answer, Body, Called, Candidate, Few, Part, Word, finish_reason};
+use super::answer::{Answer, Body, Called, Candidate, Few, Part, finish_reason};
 use super::signature;
 use crate::chat::{FinishReason, Reply, ToolCallDelta};
-use crate::provider::lenient::{Fields, Present};
+use crate::provider::lenient::{Brief, Fields, Present};
 use crate::provider::{AnswerFault, Draft, Failure, Frame, Head, StreamDecoder, json, made_up, request_id};
 use bytes::Bytes;
 use pieces::Pieces;
@@ -123,7 +123,7 @@ impl Reader {
         }
     }
 
-    fn call(&mut self, called: Called<'_>, signature: &Word<'_>, origin: Origin<'_>, draft: &mut Draft) {
+    fn call(&mut self, called: Called<'_>, signature: &Brief<'_>, origin: Origin<'_>, draft: &mut Draft) {
         let Called { id, name, args, partial_args, will_continue: Present(continues) } = called;
         let Some(name) = name.get() else {
             // What has no name goes on with the call before it.
@@ -175,7 +175,7 @@ fn text_of(args: &str) -> Cow<'_, str> {
 }
 
 /// A filter withheld it: the categories that caught something, or where none is rated the reason itself.
-fn withheld(categories: Vec<String>, reason: &Word<'_>, draft: &mut Draft) {
+fn withheld(categories: Vec<String>, reason: &Brief<'_>, draft: &mut Draft) {
     let reason = reason.get().map(str::to_owned).filter(|_| categories.is_empty());
     draft.filtered(categories.into_iter().chain(reason));
     draft.finish(FinishReason::ContentFilter);
