@@ -345,7 +345,8 @@ async fn without_accumulation_chunks_pass_and_no_reply_is_kept() {
 async fn usage_and_the_end_are_told_when_the_stream_ends() {
     let provider = memory().otherwise(words().usage(12, 6));
     let (client, events) = listening(&provider, target(&provider));
-    let count = |kind: fn(&EventKind) -> bool| events.lock().expect("no panic").iter().filter(|e| kind(&e.kind)).count();
+    let count =
+        |kind: fn(&EventKind) -> bool| events.lock().expect("no panic").iter().filter(|e| kind(&e.kind)).count();
     let usage: fn(&EventKind) -> bool = |kind| matches!(kind, EventKind::Usage { usage } if usage.total == 18);
     let answered: fn(&EventKind) -> bool =
         |kind| matches!(kind, EventKind::CallFinished { outcome: CallOutcome::Answered, .. });
@@ -428,7 +429,8 @@ async fn dropped_after_any_number_of_polls_a_stream_leaves_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_stops_holds_the_server_back() {
     // Pieces are made as they are asked for: what was not asked for is still there.
-    let pieces = (0..1_000).map(|n| Piece::from(format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{n} \"}}}}]}}\n\n")));
+    let pieces =
+        (0..1_000).map(|n| Piece::from(format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{n} \"}}}}]}}\n\n")));
     let answer = Answer::raw(200).header("content-type", "text/event-stream").pieces(pieces).chunked();
     let provider = memory().otherwise(answer.then_hang());
     let client = client_of(&provider, target(&provider));
