@@ -19,6 +19,7 @@ mod headers;
 mod http;
 mod json;
 mod lenient;
+mod made_up;
 mod ollama;
 mod openai;
 mod preset;

@@ -138,9 +138,9 @@ fn within(data: &[u8], words: &str) -> Option<Range<usize>> {
 /// An object or a comma before the name's quote says that it is one: within a text, a quote has a backslash before it, and
 /// behind the end of a text comes no name.
 fn volatile(data: &[u8], name: &[u8]) -> Option<Hole> {
-    let found = data.windows(name.len() + 1).position(|window| {
-        window[1] == name[0] && matches!(window[0], b'{' | b',') && &window[1..] == name
-    })?;
+    let found = data
+        .windows(name.len() + 1)
+        .position(|window| window[1] == name[0] && matches!(window[0], b'{' | b',') && &window[1..] == name)?;
     let start = found + 1 + name.len();
     let kind = if name.ends_with(b"\"") { Kind::Padding } else { Kind::Number };
     let len = kind.measure(&data[start..])?;
