@@ -2,7 +2,9 @@
 
 use super::{Draft, Frame, StreamDecoder};
 use crate::chat::{Chunk, Reply};
-use crate::provider::AnswerFault;
+use crate::provider::{AnswerFault, Framing};
+use crate::transport::framing::Framer;
+use bytes::Bytes;
 
 /// What a decoder made of a body.
 #[derive(Debug)]
@@ -52,4 +54,36 @@ pub(crate) fn frames(sse: &str) -> Vec<(String, String)> {
 /// The lines of a body, each data without a name.
 pub(crate) fn lines(ndjson: &str) -> Vec<(String, String)> {
     ndjson.lines().map(|line| (String::new(), line.to_owned())).collect()
+}
+
+/// Reads a body of server-sent events whole, and cut in two at every byte: it has to come to the same each time.
+pub(crate) fn everywhere(start: impl Fn() -> Box<dyn StreamDecoder>, body: &[u8]) -> Read {
+    let whole = Read::of_pieces(&mut *start(), &[body]);
+    for at in 1..body.len() {
+        let cut = Read::of_pieces(&mut *start(), &[&body[..at], &body[at..]]);
+        let [whole, cut] = [&whole, &cut].map(|read| (&read.chunks, &read.fault, read.complete));
+        assert_eq!(cut, whole, "cut at {at}");
+    }
+    whole
+}
+
+impl Read {
+    /// Reads a body of server-sent events that comes in these pieces.
+    fn of_pieces(decoder: &mut dyn StreamDecoder, pieces: &[&[u8]]) -> Self {
+        let mut framer = Framer::new(Framing::Sse);
+        let mut frames = Vec::new();
+        let mut take = |framer: &mut Framer| {
+            while let Some(frame) = framer.next_frame().unwrap() {
+                let data = String::from_utf8(frame.data.to_vec()).unwrap();
+                frames.push((frame.event.to_owned(), data));
+            }
+        };
+        for piece in pieces {
+            framer.push(Bytes::copy_from_slice(piece));
+            take(&mut framer);
+        }
+        framer.end();
+        take(&mut framer);
+        Self::of(decoder, &frames)
+    }
 }
