@@ -19,19 +19,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tokio::time::Instant;
 
-pub(super) async fn run(client: &Inner, call: Call) -> Result<Reply, LlmError> {
+pub(super) async fn run(client: &Inner, mut call: Call) -> Result<Reply, LlmError> {
     let started = Instant::now();
-    let Call { request, options } = call;
+    let Call { request, options } = &mut call; // not moved: they are large
     let scope = Scope::begin(&client.observers, &client.random, options.request_id.as_deref(), started);
-    let answer = match check::check(client, &request, &options) {
-        Ok(()) => ask_in_order(client, request, &options, started, &scope).await,
+    let answer = match check::check(client, request, options) {
+        Ok(()) => ask_in_order(client, request, options, started, &scope).await,
         Err(error) => Err(error),
     };
     match &answer {
         Ok(reply) => {
             let place = reply.target().index;
             let target = &client.targets[place];
-            scope.finish(Some((target, model_of(place, target, &options))), None);
+            scope.finish(Some((target, model_of(place, target, options))), None);
         }
         Err(error) => scope.finish(None, Some(error)),
     }
@@ -46,7 +46,7 @@ fn model_of<'a>(place: usize, target: &'a ReadyTarget, options: &'a CallOptions)
 
 async fn ask_in_order(
     client: &Inner,
-    mut request: Request,
+    request: &mut Request,
     options: &CallOptions,
     started: Instant,
     scope: &Scope<'_>,
@@ -71,25 +71,24 @@ async fn ask_in_order(
                 request.sampling.unset(*setting);
             }
         }
-        let failure =
-            match walk.ask(place, target, Asked { model, request: &request, options, retry: &retry, cancel }).await {
-                Ok(Answer { mut reply, attempts, mut before, ended }) => {
-                    walk.history.append(&mut before);
-                    let by = AnsweredBy {
-                        index: place,
-                        name: target.name.clone(),
-                        provider: target.provider_name.clone(),
-                        attempts,
-                        elapsed: ended - started,
-                    };
-                    reply.answered(by, walk.history);
-                    if let Some(usage) = reply.usage() {
-                        scope.tell(Some((target, model)), || EventKind::Usage { usage: *usage });
-                    }
-                    return Ok(reply);
+        let failure = match walk.ask(place, target, Asked { model, request, options, retry: &retry, cancel }).await {
+            Ok(Answer { mut reply, attempts, mut before, ended }) => {
+                walk.history.append(&mut before);
+                let by = AnsweredBy {
+                    index: place,
+                    name: target.name.clone(),
+                    provider: target.provider_name.clone(),
+                    attempts,
+                    elapsed: ended - started,
+                };
+                reply.answered(by, walk.history);
+                if let Some(usage) = reply.usage() {
+                    scope.tell(Some((target, model)), || EventKind::Usage { usage: *usage });
                 }
-                Err(failure) => failure,
-            };
+                return Ok(reply);
+            }
+            Err(failure) => failure,
+        };
         let may_repeat = retry.idempotent || !failure.sent;
         if walk.failed(place, target, model, failure) == FallbackDecision::Stop || !may_repeat {
             break;

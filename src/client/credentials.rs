@@ -2,13 +2,14 @@
 
 use super::call::CallOptions;
 use crate::LlmError;
-use crate::provider::{Auth, AuthHeader, HttpRequest, SourceAuth};
+use crate::provider::{Auth, AuthHeader, Headers, HttpRequest, SourceAuth};
 use crate::record::ErrorCode;
 use crate::resilience::clock::{later, wall_now};
 use base64::Engine as _;
 use http::{HeaderValue, header::AUTHORIZATION};
 use secrecy::SecretString;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -21,6 +22,20 @@ const EARLY: Duration = Duration::from_secs(30);
 pub(crate) struct Credentials {
     kept: Mutex<Kept>,
     fetched: Notify,
+    signed: OnceLock<Signed>,
+}
+
+/// The headers that an adapter shares among its requests, and the same with the target's fixed key: to copy those costs half of
+/// adding the key to each copy.
+struct Signed {
+    plain: Headers,
+    signed: Headers,
+}
+
+impl fmt::Debug for Signed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signed").finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -65,7 +80,7 @@ impl Credentials {
         let mut applied = Applied::default();
         match auth {
             Auth::Header(header) if !own.has_header(header.name()) => {
-                request.headers.insert(header.name().clone(), header.value().clone());
+                self.sign(header, !own.adds_headers(), &mut request.headers);
             }
             Auth::Query(query) => {
                 use secrecy::ExposeSecret;
@@ -83,6 +98,23 @@ impl Credentials {
         }
         from_url(request);
         Ok(applied)
+    }
+
+    /// Adds a fixed key. `shared`: the headers are the adapter's own, and not this call's.
+    fn sign(&self, key: &AuthHeader, shared: bool, headers: &mut Headers) {
+        // While they are kept here, nobody can change them in place: the same map has the same headers.
+        if let Some(Signed { plain, signed }) = self.signed.get()
+            && plain.is(headers)
+        {
+            *headers = signed.clone();
+            return;
+        }
+        let plain = headers.clone();
+        headers.insert(key.name().clone(), key.value().clone());
+        if shared {
+            // The first stay. An adapter that makes new ones for each request gains nothing by it.
+            let _ = self.signed.set(Signed { plain, signed: headers.clone() });
+        }
     }
 
     /// The provider has rejected a kept token: the next attempt fetches another.
