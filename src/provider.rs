@@ -6,6 +6,8 @@
 mod anthropic;
 mod auth;
 mod azure;
+#[cfg(feature = "bedrock")]
+mod bedrock;
 mod capabilities;
 mod compatible;
 mod custom;
@@ -17,6 +19,7 @@ mod headers;
 mod http;
 mod json;
 mod lenient;
+mod made_up;
 mod ollama;
 mod openai;
 mod preset;
@@ -29,8 +32,11 @@ mod template;
 pub(crate) use self::http::request_id;
 pub use self::http::{Head, HttpRequest};
 pub use anthropic::{Anthropic, AnthropicFamily, AnthropicSampling};
+pub(crate) use auth::Kept;
 pub use auth::{Auth, AuthHeader, AuthQuery, Authorize, Authorized, Credential, CredentialSource, SourceAuth};
 pub use azure::AzureOpenAi;
+#[cfg(feature = "bedrock")]
+pub use bedrock::{Bedrock, BedrockFamily};
 pub use capabilities::Capabilities;
 pub use compatible::OpenAiCompatible;
 pub use custom::{Custom, Encoded};
@@ -42,7 +48,7 @@ pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::{Placeholder, Preset};
 pub use responses::OpenAiResponses;
 pub use rules::{Basis, Classified, RulePack};
-pub use stream::{CustomFraming, Cut, CutFrames, Draft, Frame, Framing, StreamDecoder};
+pub use stream::{CustomFraming, Cut, CutFrames, Draft, Frame, FrameFault, Framing, StreamDecoder};
 
 use crate::LlmError;
 use crate::chat::{Reply, Request};

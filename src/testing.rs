@@ -31,6 +31,7 @@ mod answer;
 mod anthropic;
 mod azure;
 mod backend;
+mod bedrock;
 mod delivery;
 mod fake;
 mod fault;

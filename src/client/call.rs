@@ -38,6 +38,8 @@ pub struct CallOptions {
     pub(crate) max_retries: Option<u32>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) timeout: Option<Option<Duration>>,
+    pub(crate) idle_timeout: Option<Option<Duration>>,
+    pub(crate) stall_timeout: Option<Option<Duration>>,
     pub(crate) deadline: Option<Option<Duration>>,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) request_id: Option<String>,
@@ -46,6 +48,8 @@ pub struct CallOptions {
     pub(crate) models: Vec<(TargetRef, String)>,
     pub(crate) without: Vec<Setting>,
     pub(crate) keep_raw: bool,
+    /// Whether a stream only passes its chunks on.
+    pub(crate) pass_through: bool,
     pub(crate) estimated_tokens: Option<u32>,
 }
 
@@ -172,9 +176,29 @@ impl Call {
         self
     }
 
-    /// Sets the longest attempt, from sending to the complete body; `None` is no limit.
+    /// Sets the longest attempt, from sending to the complete body, or to the first chunk with content of a stream; `None`
+    /// is no limit.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.options.timeout = Some(timeout.into());
+        self
+    }
+
+    /// Sets the longest silence of a stream in bytes; keep-alives count as life. `None` is no limit.
+    pub fn idle_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.options.idle_timeout = Some(timeout.into());
+        self
+    }
+
+    /// Sets the longest gap between chunks with content of a stream; keep-alives do not count. `None` is no limit.
+    pub fn stall_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.options.stall_timeout = Some(timeout.into());
+        self
+    }
+
+    /// Whether a stream puts the reply together while it passes its chunks on. Default: yes. Without, its memory does not grow
+    /// with its length, and [`ReplyStream::into_reply`](crate::ReplyStream::into_reply) is `invalid_call`.
+    pub fn accumulate(mut self, accumulate: bool) -> Self {
+        self.options.pass_through = !accumulate;
         self
     }
 
@@ -203,7 +227,7 @@ impl Call {
         self
     }
 
-    /// Keeps the provider's body in [`Reply::raw`](crate::chat::Reply::raw).
+    /// Keeps the provider's body in [`Reply::raw`](crate::chat::Reply::raw); of a stream it is not kept.
     pub fn keep_raw(mut self, keep: bool) -> Self {
         self.options.keep_raw = keep;
         self

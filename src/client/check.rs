@@ -31,8 +31,15 @@ pub(super) fn check(client: &Inner, request: &Request, options: &CallOptions) ->
     if let Some(name) = &options.invalid_header {
         return invalid(format!("header {name:?} is not a valid HTTP header"));
     }
-    if options.timeout == Some(Some(Duration::ZERO)) {
-        return invalid("timeout is zero; it takes more than zero, or none".into());
+    let times = [
+        ("timeout", options.timeout),
+        ("idle_timeout", options.idle_timeout),
+        ("stall_timeout", options.stall_timeout),
+    ];
+    for (name, time) in times {
+        if time == Some(Some(Duration::ZERO)) {
+            return invalid(format!("{name} is zero; it takes more than zero, or none"));
+        }
     }
     if let Some(retry) = &options.retry
         && let Err(error) = retry.check()

@@ -2,55 +2,23 @@
 
 use super::call::CallOptions;
 use crate::LlmError;
-use crate::provider::{Auth, AuthHeader, HttpRequest, SourceAuth};
+use crate::provider::{Auth, AuthHeader, HttpRequest, Kept, SourceAuth};
 use crate::record::ErrorCode;
-use crate::resilience::clock::{later, wall_now};
+use crate::resilience::clock::wall_now;
 use base64::Engine as _;
 use http::{HeaderValue, header::AUTHORIZATION};
 use secrecy::SecretString;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use tokio::sync::Notify;
-use tokio::time::Instant;
-
-/// A token is fetched anew this long before it expires, so that it does not expire on its way.
-const EARLY: Duration = Duration::from_secs(30);
 
 /// The tokens of one target.
 #[derive(Debug, Default)]
-pub(crate) struct Credentials {
-    kept: Mutex<Kept>,
-    fetched: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    token: Option<Token>,
-    /// Whether someone is fetching one.
-    fetching: bool,
-    /// Counts the tokens, so that an old one that is rejected does not throw away a new one.
-    generation: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Token {
-    header: AuthHeader,
-    until: Option<Instant>,
-}
-
-/// What a look at the kept token says.
-enum Look {
-    Kept(AuthHeader, u64),
-    Fetch,
-    Wait,
-}
+pub(crate) struct Credentials(Kept<AuthHeader>);
 
 /// What was added to an attempt.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
     /// The secrets in it.
     pub(super) secrets: Vec<SecretString>,
-    /// The kept token that was used; none if it was fetched for this attempt, or there is no source.
+    /// The kept credentials that were used; none if they were fetched for this attempt, or are fixed.
     pub(super) kept_token: Option<u64>,
 }
 
@@ -77,7 +45,8 @@ impl Credentials {
                 applied = Applied { secrets: vec![token.secret().clone()], kept_token };
             }
             Auth::Custom(custom) => {
-                applied.secrets = custom.authorize(request, wall_now()).await?.secrets;
+                let authorized = custom.authorize(request, wall_now()).await?;
+                applied = Applied { secrets: authorized.secrets, kept_token: authorized.kept };
             }
             Auth::None | Auth::Header(_) | Auth::Source(_) => {}
         }
@@ -85,54 +54,26 @@ impl Credentials {
         Ok(applied)
     }
 
-    /// The provider has rejected a kept token: the next attempt fetches another.
-    pub(super) fn reject(&self, generation: u64) {
-        let mut kept = self.lock();
-        if kept.generation == generation {
-            kept.token = None;
+    /// The provider has rejected kept credentials: the next attempt fetches others.
+    pub(super) fn reject(&self, auth: &Auth, number: u64) {
+        match auth {
+            Auth::Custom(custom) => custom.reject(number),
+            _ => self.0.reject(number),
         }
     }
 
-    /// A token that is good now, and its generation unless it was fetched for this attempt.
+    /// A token that is good now, and its number unless it was fetched for this attempt.
     async fn token(&self, source: &SourceAuth) -> Result<(AuthHeader, Option<u64>), LlmError> {
-        loop {
-            let fetched = self.fetched.notified(); // before the look, so that no end of a fetch is missed
-            match self.look() {
-                Look::Kept(header, generation) => return Ok((header, Some(generation))),
-                Look::Fetch => return Ok((self.fetch(source).await?, None)),
-                // Another call is fetching one; it wakes all who wait, however it ends.
-                Look::Wait => fetched.await,
-            }
-        }
-    }
-
-    fn look(&self) -> Look {
-        let now = Instant::now();
-        let mut kept = self.lock();
-        if let Some(token) = kept.token.as_ref().filter(|token| token.until.is_none_or(|until| now < until)) {
-            return Look::Kept(token.header.clone(), kept.generation);
-        }
-        if std::mem::replace(&mut kept.fetching, true) { Look::Wait } else { Look::Fetch }
-    }
-
-    async fn fetch(&self, source: &SourceAuth) -> Result<AuthHeader, LlmError> {
-        let fetching = Fetching(self);
-        let credential = source.source().fetch().await?;
-        let header = AuthHeader::new(source.name().clone(), source.prefix(), credential.secret).map_err(|e| {
-            LlmError::of(ErrorCode::Authentication, "the credential source gave no usable token").with_source(e)
-        })?;
-        let until = credential.expires_in.map(|time| later(Instant::now(), time.saturating_sub(EARLY)));
-        {
-            let mut kept = self.lock();
-            kept.generation += 1;
-            kept.token = Some(Token { header: header.clone(), until });
-        }
-        drop(fetching);
-        Ok(header)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .get(|| async {
+                let credential = source.source().fetch().await?;
+                let header = AuthHeader::new(source.name().clone(), source.prefix(), credential.secret);
+                let header = header.map_err(|e| {
+                    LlmError::of(ErrorCode::Authentication, "the credential source gave no usable token").with_source(e)
+                })?;
+                Ok((header, credential.expires_in))
+            })
+            .await
     }
 }
 
@@ -155,16 +96,6 @@ fn from_url(request: &mut HttpRequest) {
     }
 }
 
-/// The one that fetches. However it ends, those who wait look again, and one of them takes over if there is no token.
-struct Fetching<'a>(&'a Credentials);
-
-impl Drop for Fetching<'_> {
-    fn drop(&mut self) {
-        self.0.lock().fetching = false;
-        self.0.fetched.notify_waiters();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +104,7 @@ mod tests {
     use http::HeaderMap;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    use std::time::Duration;
     use url::Url;
 
     /// Numbers its tokens, each good for five minutes, and takes a second for each.
@@ -259,9 +191,9 @@ mod tests {
         let (credentials, auth) = (Credentials::default(), Auth::bearer_from(Arc::<Numbered>::default()));
         bearer(&credentials, &auth).await;
         let kept = bearer(&credentials, &auth).await.1.unwrap();
-        credentials.reject(kept);
+        credentials.reject(&auth, kept);
         assert_eq!(bearer(&credentials, &auth).await.0, "Bearer token-1");
-        credentials.reject(kept); // a late answer to the old token
+        credentials.reject(&auth, kept); // a late answer to the old token
         assert_eq!(bearer(&credentials, &auth).await.0, "Bearer token-1");
     }
 }

@@ -25,10 +25,14 @@ pub(super) fn estimate(target: &ReadyTarget, request: &Request, own: Option<u32>
 }
 
 fn by_characters(request: &Request) -> u32 {
+    prompt(request).saturating_add(request.sampling.max_tokens.unwrap_or(UNLIMITED_ANSWER))
+}
+
+/// The tokens that the prompt of a request probably has.
+pub(super) fn prompt(request: &Request) -> u32 {
     let system = request.system.as_ref().map_or(0, |system| system.chars().count());
     let turns: usize = request.turns().map(characters).sum();
-    let prompt = u32::try_from((system + turns).div_ceil(4)).unwrap_or(u32::MAX);
-    prompt.saturating_add(request.sampling.max_tokens.unwrap_or(UNLIMITED_ANSWER))
+    u32::try_from((system + turns).div_ceil(4)).unwrap_or(u32::MAX)
 }
 
 /// Arguments of tool calls count by their length: they are mostly ASCII.

@@ -6,33 +6,28 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Implements `Deserialize` by the methods of a visitor, one for each shape that is taken. A type with a lifetime borrows.
+/// Implements `Deserialize` by the methods of a visitor, one for each shape that is taken. What borrows says for how long:
+/// `'de: 'a`.
 macro_rules! lenient {
-    ($name:ident, $lifetime:lifetime, { $($method:item)* }) => {
-        impl<$lifetime> Deserialize<$lifetime> for $name {
-            lenient! { @ $name, $lifetime, { $($method)* } }
-        }
-    };
-    ($name:ident<$borrow:lifetime>, $lifetime:lifetime, { $($method:item)* }) => {
-        impl<$lifetime: $borrow, $borrow> Deserialize<$lifetime> for $name<$borrow> {
-            lenient! { @ $name<$lifetime>, $lifetime, { $($method)* } }
-        }
-    };
-    (@ $name:ty, $lifetime:lifetime, { $($method:item)* }) => {
-        fn deserialize<D: Deserializer<$lifetime>>(from: D) -> Result<Self, D::Error> {
-            struct Reader;
-            impl<$lifetime> Visitor<$lifetime> for Reader {
-                type Value = $name;
+    ($name:ty, $lifetime:lifetime $(: $borrowed:lifetime)?, { $($method:item)* }) => {
+        impl<$lifetime $(: $borrowed, $borrowed)?> Deserialize<$lifetime> for $name {
+            fn deserialize<D: Deserializer<$lifetime>>(from: D) -> Result<Self, D::Error> {
+                struct Reader$(<$borrowed>(std::marker::PhantomData<&$borrowed ()>))?;
+                impl<$lifetime $(: $borrowed, $borrowed)?> Visitor<$lifetime> for Reader$(<$borrowed>)? {
+                    type Value = $name;
 
-                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str(stringify!($name))
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str(stringify!($name))
+                    }
+
+                    $($method)*
                 }
-
-                $($method)*
+                from.deserialize_any(lenient!(@ reader $($borrowed)?))
             }
-            from.deserialize_any(Reader)
         }
     };
+    (@ reader $borrowed:lifetime) => { Reader(std::marker::PhantomData) };
+    (@ reader) => { Reader };
 }
 
 pub(in crate::provider) use lenient;
@@ -94,45 +89,57 @@ lenient!(Words, 'de, {
     }
 });
 
-/// Text as a stream carries it, borrowed where nothing in it is escaped; empty where something else came.
+/// Text, or none where something else came; borrowed where nothing in it is escaped.
 #[derive(Default)]
-pub(in crate::provider) struct Piece<'a>(pub(in crate::provider) Cow<'a, str>);
+pub(in crate::provider) struct Brief<'a>(pub(in crate::provider) Option<Cow<'a, str>>);
 
-lenient!(Piece<'a>, 'de, {
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Piece<'de>, E> {
-        Ok(Piece(Cow::Borrowed(text)))
+impl Brief<'_> {
+    /// The text; empty where there is none.
+    pub(in crate::provider) fn text(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Piece<'de>, E> {
-        Ok(Piece(Cow::Owned(text.to_owned())))
+    /// The text, copied where it is borrowed; empty where there is none.
+    pub(in crate::provider) fn into_text(self) -> String {
+        self.0.unwrap_or_default().into_owned()
+    }
+}
+
+lenient!(Brief<'a>, 'de: 'a, {
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Brief<'a>, E> {
+        Ok(Brief(Some(text.into())))
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Piece<'de>, E> {
-        Ok(Piece::default())
+    fn visit_str<E: Error>(self, text: &str) -> Result<Brief<'a>, E> {
+        Ok(Brief(Some(text.to_owned().into())))
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Piece<'de>, E> {
-        Ok(Piece::default())
+    fn visit_unit<E: Error>(self) -> Result<Brief<'a>, E> {
+        Ok(Brief(None))
     }
 
-    fn visit_u64<E: Error>(self, _: u64) -> Result<Piece<'de>, E> {
-        Ok(Piece::default())
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Brief<'a>, E> {
+        Ok(Brief(None))
     }
 
-    fn visit_i64<E: Error>(self, _: i64) -> Result<Piece<'de>, E> {
-        Ok(Piece::default())
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Brief<'a>, E> {
+        Ok(Brief(None))
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Piece<'de>, E> {
-        Ok(Piece::default())
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Brief<'a>, E> {
+        Ok(Brief(None))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Piece<'de>, A::Error> {
-        skip_list(list).map(|()| Piece::default())
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Brief<'a>, E> {
+        Ok(Brief(None))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Piece<'de>, A::Error> {
-        skip_object(object).map(|_| Piece::default())
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Brief<'a>, A::Error> {
+        skip_list(list).map(|()| Brief(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Brief<'a>, A::Error> {
+        skip_object(object).map(|_| Brief(None))
     }
 });
 
@@ -312,6 +319,62 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for List<T> {
 
             fn visit_f64<E: Error>(self, _: f64) -> Result<List<T>, E> {
                 Ok(List(Vec::new()))
+            }
+        }
+        from.deserialize_any(Reader(PhantomData))
+    }
+}
+
+/// The first element of a list, with its fields or their defaults; none of an empty list, or where something else came.
+pub(in crate::provider) struct First<T>(pub(in crate::provider) Option<T>);
+
+impl<T> Default for First<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for First<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for Reader<T> {
+            type Value = First<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<First<T>, A::Error> {
+                let first = list.next_element::<Fields<T>>()?.map(|Fields(first)| first);
+                skip_list(list).map(|()| First(first))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<First<T>, A::Error> {
+                skip_object(object).map(|_| First(None))
+            }
+
+            fn visit_str<E: Error>(self, _: &str) -> Result<First<T>, E> {
+                Ok(First(None))
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<First<T>, E> {
+                Ok(First(None))
+            }
+
+            fn visit_bool<E: Error>(self, _: bool) -> Result<First<T>, E> {
+                Ok(First(None))
+            }
+
+            fn visit_u64<E: Error>(self, _: u64) -> Result<First<T>, E> {
+                Ok(First(None))
+            }
+
+            fn visit_i64<E: Error>(self, _: i64) -> Result<First<T>, E> {
+                Ok(First(None))
+            }
+
+            fn visit_f64<E: Error>(self, _: f64) -> Result<First<T>, E> {
+                Ok(First(None))
             }
         }
         from.deserialize_any(Reader(PhantomData))

@@ -1,91 +1,61 @@
 //! Streamed answers as an adapter reads them: one frame after the other, into a draft of the reply.
 
+mod cut;
 mod draft;
+mod stencil;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use cut::{CustomFraming, Cut, CutFrames};
 pub use draft::Draft;
+pub(super) use stencil::Stencil;
 
 use super::AnswerFault;
-use std::fmt;
-use std::ops::Range;
-use std::sync::Arc;
 
-/// How the body of a stream is cut into frames.
+/// How a body is cut into frames.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Framing {
-    /// AWS event stream: binary frames with checksums.
+    /// Binary messages with checksums, as Amazon Bedrock streams them.
     #[cfg(feature = "bedrock")]
     AwsEventStream,
-    /// In a way of your own; called once a stream.
+    /// In a way of your own.
     Custom(CustomFraming),
-    /// One JSON value a line.
+    /// One JSON value a line, as Ollama sends it. Lines end in LF; white space around a value is dropped, and so are blank
+    /// lines. A last line needs no LF.
     Ndjson,
-    /// Server-sent events.
+    /// Server-sent events, as [WHATWG](https://html.spec.whatwg.org/multipage/server-sent-events.html) defines them, with one
+    /// exception: an event at the end of the body needs no blank line, since many servers leave it out.
     #[default]
     Sse,
 }
 
-/// Makes a [`CutFrames`] for each stream.
-#[derive(Clone)]
-pub struct CustomFraming(Arc<dyn Fn() -> Box<dyn CutFrames> + Send + Sync>);
-
-impl CustomFraming {
-    /// A framing that starts each stream with what `start` makes.
-    pub fn new<C: CutFrames + 'static>(start: impl Fn() -> C + Send + Sync + 'static) -> Self {
-        Self(Arc::new(move || Box::new(start())))
-    }
-
-    /// The cutter of one stream.
-    pub fn start(&self) -> Box<dyn CutFrames> {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for CustomFraming {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CustomFraming")
-    }
-}
-
-/// Cuts a body into frames in a way of its own.
-pub trait CutFrames: Send {
-    /// Finds the first frame in what is buffered. `ended` says that nothing follows.
-    ///
-    /// # Errors
-    ///
-    /// Why this cannot be a body of this form. The text must quote nothing of it.
-    fn next_frame(&mut self, buffered: &[u8], ended: bool) -> Result<Option<Cut>, String>;
-}
-
-/// A frame that was found.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct Cut {
-    /// How many bytes of the buffer are done with, the frame's own included.
-    pub consumed: usize,
-    /// Where in the buffer its data is; within what is consumed.
-    pub data: Range<usize>,
-}
-
-impl Cut {
-    /// A frame with its data in this range, after which so many bytes are done with.
-    pub fn new(consumed: usize, data: Range<usize>) -> Self {
-        Self { consumed, data }
-    }
-}
-
-/// One frame of a stream, borrowed from what was read.
+/// One frame, borrowed from its [`Framer`](crate::transport::framing::Framer).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Frame<'a> {
-    /// The event's name: of SSE the field `event`, of AWS the event's or exception's type; else empty.
+    /// The name of an event, empty if it has none: of server-sent events the last `event` field, of an AWS event stream
+    /// `:event-type`, `:exception-type` or `:error-code`.
     pub event: &'a str,
-    /// The data.
+    /// What the frame carries. Nothing is promised of its bytes: not that it is UTF-8, not that it is JSON.
     pub data: &'a [u8],
-    /// Whether the frame says of itself that it is an error (AWS).
+    /// Whether the framing itself marks it as a failure: in an AWS event stream a `:message-type` of `exception` or `error`.
     pub exception: bool,
+    /// The body ended inside this frame: without the blank line of an event, without the end of a line. It may be whole all
+    /// the same. If it cannot be parsed, it was cut off.
+    pub torn: bool,
+}
+
+/// Why a body cannot be cut into frames. What follows in the body cannot be trusted, so the fault is final.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameFault {
+    /// The bytes are not of this framing. Says why, and quotes nothing of the body.
+    #[error("the stream cannot be cut into events: {0}")]
+    Invalid(String),
+    /// An event is larger than so many bytes, which is the bound.
+    #[error("an event of the stream is larger than {0} bytes")]
+    TooLarge(usize),
 }
 
 impl<'a> Frame<'a> {
@@ -101,7 +71,7 @@ impl<'a> Frame<'a> {
         self
     }
 
-    /// Marked as an error.
+    /// Marked as a failure.
     #[must_use]
     pub fn exception(mut self) -> Self {
         self.exception = true;

@@ -173,6 +173,31 @@ impl Draft {
         self.chunks.pop_front()
     }
 
+    /// Puts a chunk back that was taken too early.
+    pub(crate) fn put_back(&mut self, chunk: Chunk) {
+        self.chunks.push_front(chunk);
+    }
+
+    /// A draft of an answer that came whole although a stream was asked for.
+    pub(crate) fn whole(mut self, reply: &Reply) -> Self {
+        self.reasoning(reply.reasoning().unwrap_or_default().to_owned());
+        self.text(reply.text().to_owned());
+        self.refusal(reply.refusal().unwrap_or_default());
+        for (index, call) in reply.tool_calls().iter().enumerate() {
+            let part = ToolCallDelta::new(index).id(&*call.id).name(&*call.name).arguments(call.arguments.to_string());
+            self.tool_call(part.complete());
+            if let Some(opaque) = &call.opaque {
+                self.tool_call_opaque(index, opaque.clone());
+            }
+        }
+        reply.opaque().iter().for_each(|block| self.opaque(block.clone()));
+        self.finish(reply.finish_reason());
+        self.usage = reply.usage().copied();
+        self.model(reply.model().unwrap_or_default());
+        self.done();
+        self
+    }
+
     /// Whether a chunk waits to be taken.
     pub(crate) fn has_chunk(&self) -> bool {
         !self.chunks.is_empty()
@@ -183,12 +208,6 @@ impl Draft {
         self.usage
     }
 
-    /// How many bytes of words and arguments have been kept.
-    pub(crate) fn len(&self) -> usize {
-        let calls: usize = self.calls.iter().map(|call| call.arguments.len()).sum();
-        self.text.len() + self.reasoning.len() + self.refusal.len() + calls
-    }
-
     /// What has arrived, of a stream that broke: text, calls that are complete, usage.
     pub(crate) fn partial(&mut self) -> Reply {
         let calls = std::mem::take(&mut self.calls);
@@ -197,14 +216,19 @@ impl Draft {
         self.reply(calls)
     }
 
+    /// Why there is nothing usable in the answer, if it ends here.
+    pub(crate) fn unusable(&self) -> Option<AnswerFault> {
+        match self.finish.unwrap_or_default() {
+            _ if self.has_output => None,
+            FinishReason::Length => None,
+            FinishReason::ContentFilter => Some(AnswerFault::Filtered(self.categories.clone())),
+            _ => Some(AnswerFault::Empty),
+        }
+    }
+
     /// The reply, or why it is none and what came nevertheless: nothing usable, or calls whose arguments are no JSON.
     pub(crate) fn finished(&mut self) -> Result<Reply, (AnswerFault, Reply)> {
-        let finish = self.finish.unwrap_or_default();
-        if !self.has_output && finish != FinishReason::Length {
-            let fault = match finish {
-                FinishReason::ContentFilter => AnswerFault::Filtered(std::mem::take(&mut self.categories)),
-                _ => AnswerFault::Empty,
-            };
+        if let Some(fault) = self.unusable() {
             return Err((fault, self.reply(Vec::new())));
         }
         let (mut calls, mut problems) = (Vec::with_capacity(self.calls.len()), Vec::new());
