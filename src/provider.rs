@@ -26,6 +26,7 @@ mod preset;
 mod refusal;
 mod responses;
 mod rules;
+mod schema;
 mod stream;
 mod template;
 

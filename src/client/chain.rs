@@ -24,7 +24,7 @@ pub(super) async fn run(client: &Inner, call: Call) -> Result<Reply, LlmError> {
     let started = Instant::now();
     let Call { mut request, options } = call;
     let scope = Scope::begin(&client.observers, &client.random, options.request_id.as_deref(), started);
-    let answer = match check::check(client, &request, &options) {
+    let answer = match check::check(client, &mut request, &options) {
         Ok(()) => ask_in_order::<Whole>(client, &mut request, &options, started, &scope).await,
         Err(error) => Err(error),
     };

@@ -250,7 +250,7 @@ fn name<'a>(frame: &Frame<'a>) -> Result<Cow<'a, str>, AnswerFault> {
     }
     match json::read_frame::<Fields<Kind>>(frame.data) {
         Ok(Fields(Kind { kind, error })) if kind.text().is_empty() && error.0 => Ok(Cow::Borrowed("error")),
-        Ok(Fields(Kind { kind, .. })) => Ok(kind.0.unwrap_or_default()),
+        Ok(Fields(Kind { kind, .. })) => Ok(kind.0),
         // An event that this adapter knows nothing of, or the end in OpenAI's words.
         Err(_) if !frame.event.is_empty() || frame.data.trim_ascii() == b"[DONE]" => Ok(Cow::Borrowed("")),
         Err(fault) => Err(fault),

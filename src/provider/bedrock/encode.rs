@@ -3,7 +3,7 @@
 use super::Bedrock;
 use super::family::family;
 use crate::LlmError;
-use crate::chat::{Content, Request};
+use crate::chat::Request;
 use crate::provider::refusal::{check_range, first_set, unsupported};
 use crate::provider::{HttpRequest, anthropic, json};
 use crate::record::ErrorCode;
@@ -25,8 +25,8 @@ pub(super) fn encode(bedrock: &Bedrock, request: &Request, model: &str) -> Resul
     let (base, headers) = bedrock.endpoint.request_line()?;
     let url = url(base, model, "converse")?;
     let body = Body {
-        system: request.system.as_deref().filter(|system| !system.trim().is_empty()).map(|text| [Block::Text(text)]),
-        messages: Messages(request.turns().collect()),
+        system: request.system.as_deref().filter(has_words).map(|text| [Block::Text(text)]),
+        messages: Messages(request.texts().filter(|(_, text)| has_words(text)).collect()),
         inference_config: InferenceConfig {
             max_tokens: request.sampling.max_tokens,
             temperature: request.sampling.temperature,
@@ -71,6 +71,11 @@ fn check(bedrock: &Bedrock, request: &Request, model: &str) -> Result<(), LlmErr
     claude.map_or(Ok(()), |(setting, cure)| Err(unsupported(NAME, model, setting, cure)))
 }
 
+/// A text without words is refused by the provider, and says nothing.
+fn has_words(text: &&str) -> bool {
+    !text.trim().is_empty()
+}
+
 #[derive(serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
@@ -108,23 +113,15 @@ enum Block<'a> {
     Text(&'a str),
 }
 
-impl<'a> Block<'a> {
-    fn of(content: &'a Content) -> Self {
-        match content {
-            Content::Text(text) => Self::Text(text),
-        }
-    }
-}
-
 /// Turns, whether each is the user's; those of the same role in a row are one message.
-struct Messages<'a>(Vec<(bool, &'a Content)>);
+struct Messages<'a>(Vec<(bool, &'a str)>);
 
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut seq = to.serialize_seq(None)?;
         for turns in self.0.chunk_by(|(before, _), (after, _)| before == after) {
             let role = if turns[0].0 { "user" } else { "assistant" };
-            let content = turns.iter().map(|(_, content)| Block::of(content)).collect();
+            let content = turns.iter().map(|(_, text)| Block::Text(text)).collect();
             seq.serialize_element(&Message { role, content })?;
         }
         seq.end()

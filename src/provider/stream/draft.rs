@@ -23,6 +23,7 @@ pub struct Draft {
     finish: Option<FinishReason>,
     usage: Option<Usage>,
     model: Option<String>,
+    request_id: Option<String>,
     categories: Vec<String>,
     done: bool,
 }
@@ -118,6 +119,13 @@ impl Draft {
     pub fn model(&mut self, model: &str) {
         if self.model.is_none() && !model.is_empty() {
             self.model = Some(model.to_owned());
+        }
+    }
+
+    /// The provider's id of the request, where the answer itself tells it. The first one holds.
+    pub fn request_id(&mut self, id: &str) {
+        if self.request_id.is_none() && !id.is_empty() {
+            self.request_id = Some(id.to_owned());
         }
     }
 
@@ -257,6 +265,7 @@ impl Draft {
             .with_finish_reason(finish)
             .with_usage(self.usage)
             .with_model(self.model.take())
+            .with_provider_request_id(self.request_id.take())
     }
 }
 
