@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::chat::{Chunk, Opaque, ToolCall};
-use crate::provider::{Draft, Frame};
-use crate::transport::framing::{Framer, Framing};
+use crate::provider::{Draft, Frame, Framing};
+use crate::transport::framing::Framer;
 
 macro_rules! stream {
     ($name:literal) => {
@@ -29,7 +29,7 @@ fn tell(pieces: &[&'static [u8]]) -> Told {
     let (mut framer, mut draft, mut chunks) = (Framer::new(Framing::Sse), Draft::new(), Vec::new());
     let mut read = |framer: &mut Framer, draft: &mut Draft| {
         while let Some(frame) = framer.next_frame().unwrap() {
-            decoder.read(&Frame::new(frame.data).event(frame.event), draft)?;
+            decoder.read(&frame, draft)?;
             chunks.extend(std::iter::from_fn(|| draft.next_chunk()));
         }
         Ok(())
@@ -46,7 +46,10 @@ fn tell(pieces: &[&'static [u8]]) -> Told {
         Ok(()) => Err((interrupted(), draft.partial())),
     };
     chunks.extend(std::iter::from_fn(|| draft.next_chunk()));
-    Told { chunks: without_made_up_ids(chunks), outcome: outcome.map(named).map_err(|(fault, reply)| (fault, named(reply))) }
+    Told {
+        chunks: without_made_up_ids(chunks),
+        outcome: outcome.map(named).map_err(|(fault, reply)| (fault, named(reply))),
+    }
 }
 
 /// An id that was made up is another one each time.
@@ -94,10 +97,7 @@ fn a_stream_is_asked_for_as_events() {
     let cx = EncodeContext::new("gemini-4-argon").streaming();
     let url = |gemini: Gemini| gemini.encode(&Request::user("Hi"), &cx).unwrap().url.to_string();
     let path = "models/gemini-4-argon:streamGenerateContent";
-    assert_eq!(
-        url(Gemini::new("k")),
-        format!("https://generativelanguage.googleapis.com/v1beta/{path}?alt=sse")
-    );
+    assert_eq!(url(Gemini::new("k")), format!("https://generativelanguage.googleapis.com/v1beta/{path}?alt=sse"));
     assert_eq!(url(Gemini::new("k").base_url("http://h/v1?a=b")), format!("http://h/v1/{path}?a=b&alt=sse"));
     let project = "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google";
     assert_eq!(url(Gemini::vertex("p", "global", NoTokens)), format!("{project}/{path}?alt=sse"));
@@ -139,17 +139,14 @@ fn calls_without_ids_get_one_each() {
     let calls: Vec<_> = reply.tool_calls().iter().map(|call| (call.name.as_str(), call.arguments.clone())).collect();
     assert_eq!(
         calls,
-        [
-            ("get_weather", json!({"city": "Oslo"})),
-            ("get_weather", json!({"city": "Lima"})),
-            ("get_time", json!({})),
-        ]
+        [("get_weather", json!({"city": "Oslo"})), ("get_weather", json!({"city": "Lima"})), ("get_time", json!({})),]
     );
     let signature = json!({"thoughtSignature": "c2lnLWV4YW1wbGU1", "model": "gemini-4-argon"});
     assert_eq!(reply.tool_calls()[0].opaque, Some(signed(signature)));
     assert_eq!((reply.text(), reply.tool_calls()[1].opaque.as_ref()), ("Let me look.", None));
 
-    let body = r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a"}},{"functionCall":{"name":"a"}}]}}]}"#;
+    let body =
+        r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a"}},{"functionCall":{"name":"a"}}]}}]}"#;
     let ids = [read(body).unwrap(), read(body).unwrap()];
     let mut ids: Vec<_> = ids.iter().flat_map(Reply::tool_calls).map(|call| call.id.as_str()).collect();
     ids.sort_unstable();
@@ -160,7 +157,8 @@ fn calls_without_ids_get_one_each() {
 #[test]
 fn arguments_in_pieces_become_one_call() {
     let told = told(stream!("arguments_in_pieces"));
-    let parts: Vec<_> = told.chunks.iter().map(|chunk| matches!(chunk, Chunk::ToolCall(part) if part.complete)).collect();
+    let parts: Vec<_> =
+        told.chunks.iter().map(|chunk| matches!(chunk, Chunk::ToolCall(part) if part.complete)).collect();
     assert_eq!(parts, [false, true], "the name at once, the arguments when they are whole");
     let reply = told.outcome.unwrap();
     let expected = json!({"city": "New York", "days": [{"in": 1.5}]});
