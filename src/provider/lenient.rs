@@ -48,7 +48,7 @@ pub(in crate::provider) fn skip_object<'de, A: MapAccess<'de>>(mut object: A) ->
 }
 
 /// Text, or none where something else came.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(in crate::provider) struct Words(pub(in crate::provider) Option<String>);
 
 lenient!(Words, 'de, {
@@ -89,57 +89,61 @@ lenient!(Words, 'de, {
     }
 });
 
-/// Text, or none where something else came; borrowed where nothing in it is escaped.
+/// Text, borrowed where nothing in it is escaped; empty where something else came.
 #[derive(Default)]
-pub(in crate::provider) struct Brief<'a>(pub(in crate::provider) Option<Cow<'a, str>>);
+pub(in crate::provider) struct Brief<'a>(pub(in crate::provider) Cow<'a, str>);
 
 impl Brief<'_> {
-    /// The text; empty where there is none.
     pub(in crate::provider) fn text(&self) -> &str {
-        self.0.as_deref().unwrap_or_default()
+        &self.0
+    }
+
+    /// The text, where there is any.
+    pub(in crate::provider) fn get(&self) -> Option<&str> {
+        Some(self.text()).filter(|text| !text.is_empty())
     }
 }
 
 lenient!(Brief<'a>, 'de: 'a, {
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Brief<'a>, E> {
-        Ok(Brief(Some(text.into())))
+        Ok(Brief(text.into()))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Brief<'a>, E> {
-        Ok(Brief(Some(text.to_owned().into())))
+        Ok(Brief(text.to_owned().into()))
     }
 
     fn visit_unit<E: Error>(self) -> Result<Brief<'a>, E> {
-        Ok(Brief(None))
+        Ok(Brief::default())
     }
 
     fn visit_bool<E: Error>(self, _: bool) -> Result<Brief<'a>, E> {
-        Ok(Brief(None))
+        Ok(Brief::default())
     }
 
     fn visit_u64<E: Error>(self, _: u64) -> Result<Brief<'a>, E> {
-        Ok(Brief(None))
+        Ok(Brief::default())
     }
 
     fn visit_i64<E: Error>(self, _: i64) -> Result<Brief<'a>, E> {
-        Ok(Brief(None))
+        Ok(Brief::default())
     }
 
     fn visit_f64<E: Error>(self, _: f64) -> Result<Brief<'a>, E> {
-        Ok(Brief(None))
+        Ok(Brief::default())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Brief<'a>, A::Error> {
-        skip_list(list).map(|()| Brief(None))
+        skip_list(list).map(|()| Brief::default())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Brief<'a>, A::Error> {
-        skip_object(object).map(|_| Brief(None))
+        skip_object(object).map(|_| Brief::default())
     }
 });
 
 /// A count of tokens: a number, a number as text, or none.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(in crate::provider) struct Count(pub(in crate::provider) Option<u64>);
 
 lenient!(Count, 'de, {
@@ -179,7 +183,7 @@ lenient!(Count, 'de, {
 });
 
 /// Whether there is something: `null`, `false`, `""` and `{}` are nothing.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(in crate::provider) struct Present(pub(in crate::provider) bool);
 
 lenient!(Present, 'de, {
@@ -217,7 +221,7 @@ lenient!(Present, 'de, {
 });
 
 /// The fields of an object, or their defaults where something else came.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(in crate::provider) struct Fields<T>(pub(in crate::provider) T);
 
 impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Fields<T> {
@@ -267,7 +271,7 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Fields<T> {
 }
 
 /// The elements of a list, each with its fields or their defaults; none where something else came.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(in crate::provider) struct List<T>(pub(in crate::provider) Vec<T>);
 
 impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for List<T> {

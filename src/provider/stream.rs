@@ -3,6 +3,8 @@
 mod cut;
 mod draft;
 mod stencil;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use cut::{CustomFraming, Cut, CutFrames};
 pub use draft::Draft;

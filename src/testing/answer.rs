@@ -80,16 +80,21 @@ impl Reply {
         if let Some(chunks) = &self.text_chunks {
             return chunks.iter().map(String::as_str).collect();
         }
-        let mut chunks = Vec::new();
-        let mut rest = text;
-        while !rest.is_empty() {
-            let word = rest.char_indices().skip(1).find(|(_, c)| c.is_whitespace()).map_or(rest.len(), |(at, _)| at);
-            let (chunk, after) = rest.split_at(word);
-            chunks.push(chunk);
-            rest = after;
-        }
-        chunks
+        words(text)
     }
+}
+
+/// A text word by word, each with the space before it.
+pub(super) fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.char_indices().skip(1).find(|(_, c)| c.is_whitespace()).map_or(rest.len(), |(at, _)| at);
+        let (word, after) = rest.split_at(end);
+        words.push(word);
+        rest = after;
+    }
+    words
 }
 
 /// A failure, before a protocol gave it a shape.

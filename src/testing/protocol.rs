@@ -105,6 +105,12 @@ impl Rendered {
         Self { status, headers, body: Body::Whole(body.to_string().into()) }
     }
 
+    /// A stream of these pieces.
+    pub(super) fn stream(content_type: &'static str, pieces: Vec<Piece>) -> Self {
+        let headers = vec![("content-type", content_type.to_owned()), ("cache-control", "no-cache".to_owned())];
+        Self { status: 200, headers, body: Body::Stream(pieces) }
+    }
+
     pub(super) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self

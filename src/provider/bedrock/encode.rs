@@ -25,8 +25,8 @@ pub(super) fn encode(bedrock: &Bedrock, request: &Request, model: &str) -> Resul
     let (base, headers) = bedrock.endpoint.request_line()?;
     let url = url(base, model, "converse")?;
     let body = Body {
-        system: request.system.as_deref().filter(|system| !system.trim().is_empty()).map(|text| [Block::Text(text)]),
-        messages: Messages(request.texts().collect()),
+        system: request.system.as_deref().filter(has_words).map(|text| [Block::Text(text)]),
+        messages: Messages(request.texts().filter(|(_, text)| has_words(text)).collect()),
         inference_config: InferenceConfig {
             max_tokens: request.sampling.max_tokens,
             temperature: request.sampling.temperature,
@@ -69,6 +69,11 @@ fn check(bedrock: &Bedrock, request: &Request, model: &str) -> Result<(), LlmErr
     }
     let claude = anthropic::family(&bedrock.claude, model).and_then(|family| family.sampling.refusal(sampling));
     claude.map_or(Ok(()), |(setting, cure)| Err(unsupported(NAME, model, setting, cure)))
+}
+
+/// A text without words is refused by the provider, and says nothing.
+fn has_words(text: &&str) -> bool {
+    !text.trim().is_empty()
 }
 
 #[derive(serde::Serialize)]

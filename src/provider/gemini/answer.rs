@@ -8,7 +8,6 @@ use crate::chat::{FinishReason, Usage};
 use crate::provider::lenient::{Brief, Count, Fields, Present, Words, lenient, skip_object};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -179,8 +178,8 @@ lenient!(Blocked, 'de, {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Blocked, A::Error> {
         let mut blocked = Vec::new();
         while let Some(Fields(rating)) = list.next_element::<Fields<Rating<'de>>>()? {
-            let category = rating.category.0.filter(|_| rating.blocked.0);
-            blocked.extend(category.map(Cow::into_owned));
+            let category = rating.category.get().filter(|_| rating.blocked.0);
+            blocked.extend(category.map(str::to_owned));
         }
         Ok(Blocked(blocked))
     }

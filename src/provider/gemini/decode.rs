@@ -80,8 +80,12 @@ impl Reader {
         if error.0 {
             return Err(AnswerFault::Error);
         }
-        draft.model(model_version.text());
-        draft.request_id(response_id.text());
+        if let Some(model) = model_version.get() {
+            draft.model(model);
+        }
+        if let Some(id) = response_id.get() {
+            draft.request_id(id);
+        }
         // Each count is of the whole answer so far.
         if let Some(usage) = usage_metadata.0.usage() {
             draft.usage(usage);
@@ -90,10 +94,10 @@ impl Reader {
         let first = candidates.into_iter().flatten().find(|candidate| candidate.index.0.unwrap_or(0) == 0);
         let Candidate { content: Fields(content), finish_reason: word, safety_ratings, .. } = first.unwrap_or_default();
         for part in content.parts.into_iter().flatten() {
-            self.part(part, Origin { model: told(&model_version), response: told(&response_id) }, draft);
+            self.part(part, Origin { model: model_version.get(), response: response_id.get() }, draft);
         }
         let Fields(feedback) = prompt_feedback;
-        match (told(&word).and_then(finish_reason), told(&feedback.block_reason)) {
+        match (word.get().and_then(finish_reason), feedback.block_reason.get()) {
             (Some(FinishReason::ContentFilter), _) => withheld(safety_ratings.0, &word, draft),
             (_, Some(_)) if !self.spoke => withheld(feedback.safety_ratings.0, &feedback.block_reason, draft),
             (Some(finish), _) => draft.finish(finish),
@@ -108,7 +112,7 @@ impl Reader {
             return self.call(called, &thought_signature, origin, draft);
         }
         let words = words.0.unwrap_or_default();
-        if let Some(signature) = told(&thought_signature) {
+        if let Some(signature) = thought_signature.get() {
             draft.opaque(signature::of_words(signature, origin.model, is_thought, words.is_empty()));
         }
         if is_thought {
@@ -121,7 +125,7 @@ impl Reader {
 
     fn call(&mut self, called: Called<'_>, signature: &Brief<'_>, origin: Origin<'_>, draft: &mut Draft) {
         let Called { id, name, args, partial_args, will_continue: Present(continues) } = called;
-        let Some(name) = told(&name) else {
+        let Some(name) = name.get() else {
             // What has no name goes on with the call before it.
             if let Some(open) = &mut self.open {
                 open.add(partial_args.unwrap_or_default());
@@ -135,8 +139,8 @@ impl Reader {
         let index = self.calls;
         self.calls += 1;
         self.spoke = true;
-        let own = signature::of_call(told(&id), told(signature), origin.model);
-        let id = told(&id).map_or_else(|| made_up::call_id((origin.response, name)), str::to_owned);
+        let own = signature::of_call(id.get(), signature.get(), origin.model);
+        let id = id.get().map_or_else(|| made_up::call_id((origin.response, name)), str::to_owned);
         let delta = ToolCallDelta::new(index).id(id).name(name);
         if continues || partial_args.is_some() {
             draft.tool_call(delta);
@@ -162,11 +166,6 @@ impl Reader {
     }
 }
 
-/// A word, unless it is empty.
-fn told<'a>(word: &'a Brief<'_>) -> Option<&'a str> {
-    Some(word.text()).filter(|word| !word.is_empty())
-}
-
 /// The JSON of arguments. They are an object, but gateways have sent it as a text.
 fn text_of(args: &str) -> Cow<'_, str> {
     match args.starts_with('"').then(|| serde_json::from_str(args)) {
@@ -177,7 +176,7 @@ fn text_of(args: &str) -> Cow<'_, str> {
 
 /// A filter withheld it: the categories that caught something, or where none is rated the reason itself.
 fn withheld(categories: Vec<String>, reason: &Brief<'_>, draft: &mut Draft) {
-    let reason = told(reason).map(str::to_owned).filter(|_| categories.is_empty());
+    let reason = reason.get().map(str::to_owned).filter(|_| categories.is_empty());
     draft.filtered(categories.into_iter().chain(reason));
     draft.finish(FinishReason::ContentFilter);
 }

@@ -95,7 +95,7 @@ impl Fragment<'_> {
 pub(super) fn json_of(arguments: &RawValue) -> Cow<'_, str> {
     let json = arguments.get();
     match json.as_bytes().first() {
-        Some(b'"') => serde_json::from_str::<Brief<'_>>(json).ok().and_then(|text| text.0).unwrap_or_default(),
+        Some(b'"') => serde_json::from_str::<Brief<'_>>(json).unwrap_or_default().0,
         _ if json == "null" => Cow::Borrowed(""),
         _ => Cow::Borrowed(json),
     }

@@ -51,9 +51,9 @@ lenient!(Text, 'de, {
     fn visit_map<A: MapAccess<'de>>(self, mut part: A) -> Result<Text, A::Error> {
         let mut out = Text::default();
         while let Some(key) = part.next_key::<Brief<'_>>()? {
-            match key.0.as_deref() {
-                Some("text") => out.text = part.next_value::<Text>()?.text,
-                Some("thinking") => out.reasoning = Some(part.next_value::<Text>()?.text),
+            match key.text() {
+                "text" => out.text = part.next_value::<Text>()?.text,
+                "thinking" => out.reasoning = Some(part.next_value::<Text>()?.text),
                 _ => {
                     part.next_value::<IgnoredAny>()?;
                 }
@@ -134,7 +134,7 @@ lenient!(Filtered, 'de, {
         let mut caught = Vec::new();
         while let Some((name, Fields(category))) = results.next_entry::<Brief<'_>, Fields<Category>>()? {
             if category.filtered.0 {
-                caught.extend(name.0.map(std::borrow::Cow::into_owned));
+                caught.push(name.0.into_owned());
             }
         }
         Ok(Filtered(caught))

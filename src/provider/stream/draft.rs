@@ -144,6 +144,12 @@ impl Draft {
         self.finish
     }
 
+    /// Whether a reply is put together. Where chunks are only passed on, a decoder need not keep what
+    /// [`opaque`](Self::opaque) would be given.
+    pub fn keeps_reply(&self) -> bool {
+        !self.pass_through
+    }
+
     /// How many tool calls there are so far.
     pub fn tool_calls(&self) -> usize {
         self.calls.len()
