@@ -6,6 +6,7 @@ mod opaque;
 mod output;
 mod reply;
 mod request;
+pub(crate) mod schema;
 mod tool;
 mod turn;
 mod usage;

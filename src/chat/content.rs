@@ -152,6 +152,23 @@ impl Content {
         }
     }
 
+    /// This content with another after it: texts with an empty line between them, else the parts of both.
+    #[must_use]
+    pub(crate) fn joined(self, after: Self) -> Self {
+        match (self, after) {
+            (Self::Text(before), Self::Text(after)) => Self::Text(format!("{before}\n\n{after}")),
+            (before, after) => Self::Parts(before.into_parts().chain(after.into_parts()).collect()),
+        }
+    }
+
+    fn into_parts(self) -> impl Iterator<Item = Part> {
+        let (text, parts) = match self {
+            Self::Text(text) => (Some(Part::Text { text }), Vec::new()),
+            Self::Parts(parts) => (None, parts),
+        };
+        text.into_iter().chain(parts)
+    }
+
     /// The length of all texts, in bytes.
     pub(crate) fn text_len(&self) -> usize {
         self.texts().map(str::len).sum()

@@ -65,6 +65,12 @@ pub enum Reasoning {
     Off,
 }
 
+impl From<Effort> for Reasoning {
+    fn from(effort: Effort) -> Self {
+        Self::Effort(effort)
+    }
+}
+
 /// How hard a model is to think.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]

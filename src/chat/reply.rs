@@ -147,7 +147,9 @@ impl Reply {
 
     /// The reply as a turn, to carry on the conversation: the words, the tool calls, and what the provider wants back.
     pub fn to_turn(&self) -> Turn {
-        let words = if self.text.is_empty() { self.refusal.as_deref().unwrap_or_default() } else { &self.text };
+        // Mere line breaks beside tool calls are common, and refused by some providers when they come back.
+        let text = if self.text.trim().is_empty() { "" } else { &self.text };
+        let words = if text.is_empty() { self.refusal.as_deref().unwrap_or_default() } else { text };
         let content = if self.opaque.is_empty() {
             Some(words).filter(|words| !words.is_empty() || self.tool_calls.is_empty()).map(Content::from)
         } else {

@@ -48,6 +48,25 @@ impl Request {
         Self { user: Some(content.into()), ..Self::default() }
     }
 
+    /// The request with a turn after everything so far: what the user says now becomes history, and words of the user
+    /// become what they say now.
+    ///
+    /// ```
+    /// use steadfast::chat::{Request, Turn};
+    /// let request = Request::user("Hello").then(Turn::assistant("How can I help?")).then(Turn::user("Tell me a joke"));
+    /// assert_eq!(request.history.len(), 2);
+    /// assert_eq!(request.user, Some("Tell me a joke".into()));
+    /// ```
+    #[must_use]
+    pub fn then(mut self, turn: Turn) -> Self {
+        self.history.extend(self.user.take().map(Turn::user));
+        match turn {
+            Turn::User { content } => self.user = Some(content),
+            turn => self.history.push(turn),
+        }
+        self
+    }
+
     /// Every turn in order, the current words of the user last.
     pub fn turns(&self) -> impl Iterator<Item = TurnRef<'_>> {
         self.history.iter().map(TurnRef::from).chain(self.user.iter().map(TurnRef::User))

@@ -3,7 +3,8 @@
 use super::{Content, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 
-/// One turn of a conversation.
+/// One turn of a conversation. There is no turn of the system: instructions stand above the conversation, in
+/// [`Request::system`](super::Request::system), so that one within it cannot be written.
 ///
 /// ```
 /// use steadfast::chat::{ToolCall, ToolResult, Turn};

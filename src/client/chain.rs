@@ -20,19 +20,19 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Asks, and waits for the whole answer.
-pub(super) async fn run(client: &Inner, call: Call) -> Result<Reply, LlmError> {
+pub(super) async fn run(client: &Inner, mut call: Call) -> Result<Reply, LlmError> {
     let started = Instant::now();
-    let Call { mut request, options } = call;
+    let Call { request, options } = &mut call; // not moved: they are large
     let scope = Scope::begin(&client.observers, &client.random, options.request_id.as_deref(), started);
-    let answer = match check::check(client, &request, &options) {
-        Ok(()) => ask_in_order::<Whole>(client, &mut request, &options, started, &scope).await,
+    let answer = match check::check(client, request, options) {
+        Ok(()) => ask_in_order::<Whole>(client, request, options, started, &scope).await,
         Err(error) => Err(error),
     };
     match answer {
         Ok(won) => {
             let Won { place, output: Answered { mut reply, limits }, lease, .. } = won;
             let target = &client.targets[place];
-            let model = model_of(place, target, &options);
+            let model = model_of(place, target, options);
             let ended = Instant::now();
             lease.succeed_at(ended, spent(reply.usage()));
             follow(target, limits.as_deref());

@@ -11,12 +11,16 @@
 
 mod adapt;
 mod dialect;
+mod fold;
 mod inline;
+mod nullable;
+mod recursion;
 
 #[cfg(test)]
 mod tests;
 
 use crate::LlmError;
+use crate::chat::schema::{MAX_DEPTH, resolve};
 use crate::record::{ErrorCode, Issues};
 use adapt::adapt;
 use serde_json::Value;
@@ -96,22 +100,11 @@ impl fmt::Display for Inexpressible {
     }
 }
 
-/// How deep a schema may be nested.
-const MAX_DEPTH: usize = 100;
-
 fn too_deep(at: String) -> Inexpressible {
     Inexpressible { at, what: format!("the schema is nested deeper than {MAX_DEPTH} levels") }
 }
 
-/// What a local reference points to. `#/$defs/a%20b` has its escapes as URLs do.
+/// What a reference at `at` points to.
 fn target<'s>(root: &'s Value, reference: &str, at: &str) -> Result<(String, &'s Value), Inexpressible> {
-    let inexpressible = |what: String| Inexpressible { at: at.to_owned(), what };
-    let Some(pointer) = reference.strip_prefix('#') else {
-        return Err(inexpressible(format!("{reference:?} refers to another document; put it under `$defs`")));
-    };
-    let pointer = percent_encoding::percent_decode_str(pointer).decode_utf8_lossy();
-    match root.pointer(&pointer) {
-        Some(schema) => Ok((pointer.into_owned(), schema)),
-        None => Err(inexpressible(format!("{reference:?} refers to nothing"))),
-    }
+    resolve(root, reference).map_err(|what| Inexpressible { at: at.to_owned(), what })
 }

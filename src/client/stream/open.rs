@@ -31,7 +31,7 @@ pub(in crate::client) async fn open(client: &Arc<Inner>, call: Call) -> Result<R
     let started = Instant::now();
     let Call { mut request, options } = call;
     let scope = Scope::begin(&client.observers, &client.random, options.request_id.as_deref(), started);
-    let opened = match check::check(client, &request, &options) {
+    let opened = match check::check(client, &mut request, &options) {
         Ok(()) => ask_in_order::<Streamed>(client, &mut request, &options, started, &scope).await,
         Err(error) => Err(error),
     };

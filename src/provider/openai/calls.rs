@@ -13,7 +13,9 @@
 
 use crate::chat::ToolCallDelta;
 use crate::provider::Draft;
-use crate::provider::lenient::{Brief, Count, List};
+use crate::provider::lenient::{Brief, Count, Fields, List};
+use crate::provider::stream::malformed;
+use crate::record::ToolProblem;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny};
 use serde_json::Value;
@@ -61,7 +63,7 @@ pub(super) struct Fragment<'a> {
     #[serde(default, borrow)]
     id: Brief<'a>,
     #[serde(default, borrow)]
-    function: Option<Function<'a>>,
+    function: Fields<Function<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -82,17 +84,17 @@ impl Fragment<'_> {
     }
 
     fn name(&self) -> &str {
-        self.function.as_ref().map_or("", |function| function.name.text())
+        self.function.0.name.text()
     }
 
     /// The JSON of the arguments, or a part of it.
     fn arguments(&self) -> Cow<'_, str> {
-        self.function.as_ref().and_then(|function| function.arguments).map(json_of).unwrap_or_default()
+        self.function.0.arguments.map(json_of).unwrap_or_default()
     }
 }
 
 /// The JSON of arguments: a text that holds it, or the value itself.
-pub(super) fn json_of(arguments: &RawValue) -> Cow<'_, str> {
+pub(in crate::provider) fn json_of(arguments: &RawValue) -> Cow<'_, str> {
     let json = arguments.get();
     match json.as_bytes().first() {
         Some(b'"') => serde_json::from_str::<Brief<'_>>(json).unwrap_or_default().0,
@@ -120,6 +122,14 @@ impl Calls {
             });
             self.calls[at].take(at, fragment, draft);
         }
+    }
+
+    /// The token limit has ended the answer: what it cut off, where that does not show in the arguments by themselves. An
+    /// answer that was complete has them, if only as `{}`.
+    pub(super) fn cut(&self) -> Option<ToolProblem> {
+        let call = self.calls.last()?;
+        let cut = !call.complete && call.arguments.as_ref().is_some_and(|json| json.trim().is_empty());
+        cut.then(|| malformed(call.name.clone(), call.id.clone(), ""))
     }
 
     /// Nothing more follows.

@@ -9,9 +9,9 @@ use std::fmt;
 
 /// The text of an answer: a string, null, a part, or a list of parts. Thinking is kept apart from text.
 #[derive(Default)]
-pub(in crate::provider::openai) struct Text {
-    pub(in crate::provider::openai) text: String,
-    pub(in crate::provider::openai) reasoning: Option<String>,
+pub(in crate::provider) struct Text {
+    pub(in crate::provider) text: String,
+    pub(in crate::provider) reasoning: Option<String>,
 }
 
 impl Text {
@@ -64,7 +64,7 @@ lenient!(Text, 'de, {
 });
 
 /// The text of a piece of an answer, in every shape that [`Text`] has; borrowed where it is a mere text without escapes.
-pub(in crate::provider::openai) enum Saying<'a> {
+pub(in crate::provider) enum Saying<'a> {
     Plain(&'a str),
     Other(Text),
 }
@@ -76,14 +76,14 @@ impl Default for Saying<'_> {
 }
 
 impl Saying<'_> {
-    pub(in crate::provider::openai) fn is_empty(&self) -> bool {
+    pub(in crate::provider) fn is_empty(&self) -> bool {
         match self {
             Self::Plain(text) => text.is_empty(),
             Self::Other(text) => text.text.is_empty() && text.reasoning.is_none(),
         }
     }
 
-    pub(in crate::provider::openai) fn into_text(self) -> Text {
+    pub(in crate::provider) fn into_text(self) -> Text {
         match self {
             Self::Plain(text) => Text { text: text.to_owned(), reasoning: None },
             Self::Other(text) => text,
@@ -115,7 +115,7 @@ lenient!(Saying<'a>, 'de: 'a, {
 
 /// The categories of Azure's filter that caught something.
 #[derive(Default)]
-pub(in crate::provider::openai) struct Filtered(pub(in crate::provider::openai) Vec<String>);
+pub(in crate::provider) struct Filtered(pub(in crate::provider) Vec<String>);
 
 #[derive(Default, Deserialize)]
 struct Category {
@@ -124,7 +124,7 @@ struct Category {
 }
 
 impl Filtered {
-    pub(in crate::provider::openai) fn is_none(&self) -> bool {
+    pub(in crate::provider) fn is_none(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -159,8 +159,8 @@ lenient!(Filtered, 'de, {
 
 /// The kind of object that an answer says it is; some servers send `{"object": "error", "message": …}` with a 200.
 #[derive(Default)]
-pub(in crate::provider::openai) struct Object {
-    pub(in crate::provider::openai) is_error: bool,
+pub(in crate::provider) struct Object {
+    pub(in crate::provider) is_error: bool,
 }
 
 lenient!(Object, 'de, {
@@ -183,7 +183,7 @@ lenient!(Object, 'de, {
 
 /// A finish reason by any of its names.
 #[derive(Clone, Copy, Default)]
-pub(in crate::provider::openai) enum Finish {
+pub(in crate::provider) enum Finish {
     Reason(FinishReason),
     /// The server says that the generation failed.
     Failure,
@@ -206,15 +206,15 @@ const FINISH: [(&str, Finish); 10] = [
 ];
 
 impl Finish {
-    pub(in crate::provider::openai) fn is_failure(self) -> bool {
+    pub(in crate::provider) fn is_failure(self) -> bool {
         matches!(self, Self::Failure)
     }
 
-    pub(in crate::provider::openai) fn is_unsaid(self) -> bool {
+    pub(in crate::provider) fn is_unsaid(self) -> bool {
         matches!(self, Self::Unsaid)
     }
 
-    pub(in crate::provider::openai) fn reason(self) -> FinishReason {
+    pub(in crate::provider) fn reason(self) -> FinishReason {
         match self {
             Self::Reason(reason) => reason,
             Self::Failure | Self::Unsaid => FinishReason::Other,

@@ -7,6 +7,7 @@ use super::ChatApi;
 use super::calls::{Calls, Fragments};
 use super::lenient::{Filtered, Finish, Object, Saying, Text};
 use super::usage::Counts;
+use crate::chat::FinishReason;
 use crate::provider::lenient::{Brief, Count, Fields, First, Present};
 use crate::provider::stream::Stencil;
 use crate::provider::{AnswerFault, Draft, Frame, StreamDecoder};
@@ -153,14 +154,16 @@ impl ChatStream {
         draft.filtered(choice.content_filter_results.0);
         let Fields(delta) = choice.delta.or(choice.message).unwrap_or_default();
         let said = self.delta(delta, draft);
-        if let Some((voice, words)) = said {
-            if said_only {
-                self.usual.keep(data, words, voice);
-            }
+        if let Some((voice, words)) = said.filter(|_| said_only) {
+            self.usual.keep(data, words, voice);
         }
         if !choice.finish_reason.is_unsaid() {
+            let reason = choice.finish_reason.reason();
+            if let Some(problem) = self.calls.cut().filter(|_| reason == FinishReason::Length) {
+                return Err(AnswerFault::ToolArguments(vec![problem]));
+            }
             self.calls.complete(draft);
-            draft.finish(choice.finish_reason.reason());
+            draft.finish(reason);
         }
         Ok(())
     }

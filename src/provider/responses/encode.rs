@@ -4,7 +4,7 @@ use crate::LlmError;
 use crate::chat::{Request, Setting};
 use crate::provider::openai::{Place, ReasoningSwitch, UNKNOWN};
 use crate::provider::refusal::{first_set, unsupported};
-use crate::provider::{HttpRequest, json};
+use crate::provider::{EncodeContext, HttpRequest, json};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
@@ -28,6 +28,8 @@ struct Body<'a> {
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     top_p: Option<f64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stream: bool,
 }
 
 /// The turns, as items.
@@ -69,7 +71,8 @@ impl Serialize for Input<'_> {
     }
 }
 
-pub(super) fn encode(place: &Place, request: &Request, model: &str) -> Result<HttpRequest, LlmError> {
+pub(super) fn encode(place: &Place, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
+    let model = cx.model;
     if let Some(setting) = first_set(&request.sampling, MISSING) {
         let cure = "the protocol has none; leave it out, or use chat completions";
         return Err(unsupported(place.name(), model, setting, cure));
@@ -84,6 +87,7 @@ pub(super) fn encode(place: &Place, request: &Request, model: &str) -> Result<Ht
         max_output_tokens: request.sampling.max_tokens,
         temperature: request.sampling.temperature,
         top_p: request.sampling.top_p,
+        stream: cx.stream,
     };
     let body = json::write(&body, &request.extra, &[], json::capacity(request))?;
     Ok(HttpRequest::post(url, headers, body))

@@ -1,13 +1,14 @@
 //! The one walk that turns a schema into a provider's dialect.
 
-use super::dialect::{ANNOTATING, Dialect, RESTRICTING, Recursion};
+use super::dialect::{Dialect, RESTRICTING};
+use super::nullable::nullable;
+use super::recursion::{Link, check_recursion};
 use super::{Inexpressible, MAX_DEPTH, target, too_deep};
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-type Keywords = Map<String, Value>;
+pub(super) type Keywords = Map<String, Value>;
 
 /// The schema in this dialect. Definitions that are used stand under `$defs`, wherever they stood before.
 pub(super) fn adapt(dialect: &Dialect, schema: &Value) -> Result<Value, Inexpressible> {
@@ -44,7 +45,7 @@ pub(super) fn adapt(dialect: &Dialect, schema: &Value) -> Result<Value, Inexpres
         let definition = walk.schema(definition)?;
         definitions.insert(walk.names[&pointer].clone(), definition);
     }
-    walk.check_recursion()?;
+    check_recursion(dialect, &walk.links)?;
     if let (false, Value::Object(root)) = (definitions.is_empty(), &mut adapted) {
         root.insert("$defs".to_owned(), Value::Object(definitions));
     }
@@ -52,16 +53,16 @@ pub(super) fn adapt(dialect: &Dialect, schema: &Value) -> Result<Value, Inexpres
 }
 
 /// Whether all that it says is where to look, apart from definitions.
-fn is_mere_reference(schema: &Value) -> bool {
+pub(super) fn is_mere_reference(schema: &Value) -> bool {
     let about = |key: &str| matches!(key, "$ref" | "$defs" | "definitions" | "$schema" | "$id" | "title" | "$comment");
     schema.as_object().is_some_and(|keywords| keywords.keys().all(|key| about(key)))
 }
 
-struct Walk<'s> {
+pub(super) struct Walk<'s> {
     dialect: &'s Dialect,
-    root: &'s Value,
+    pub(super) root: &'s Value,
     /// Where in the original it is.
-    path: String,
+    pub(super) path: String,
     depth: usize,
     /// The definition that it is in, as a pointer.
     inside: String,
@@ -74,21 +75,13 @@ struct Walk<'s> {
     links: Vec<Link>,
 }
 
-/// A reference from one definition to another.
-struct Link {
-    from: String,
-    to: String,
-    optional: bool,
-    at: String,
-}
-
 impl Walk<'_> {
     fn fail<T>(&self, what: impl Into<String>) -> Result<T, Inexpressible> {
         Err(Inexpressible { at: self.path.clone(), what: what.into() })
     }
 
     /// Something that the dialect has no words for, and what to do about it.
-    fn inexpressible<T>(&self, what: &str, cure: &str) -> Result<T, Inexpressible> {
+    pub(super) fn inexpressible<T>(&self, what: &str, cure: &str) -> Result<T, Inexpressible> {
         self.fail(format!("{what} cannot be expressed for {}; {cure}", self.dialect.who))
     }
 
@@ -131,13 +124,13 @@ impl Walk<'_> {
         self.choices(keywords, &mut out)?;
         self.array(keywords, &mut out, &mut told)?;
         self.object(keywords, &mut out)?;
-        let nullable = self.values(keywords, &mut out, &mut told);
+        let or_null = self.values(keywords, &mut out, &mut told);
         if self.dialect.typed && !["type", "anyOf", "oneOf"].iter().any(|key| out.contains_key(*key)) {
             return self.inexpressible("a value of any type", "give it a `type`");
         }
         tell(&mut out, &told);
         let out = Value::Object(out);
-        Ok(if nullable { self.nullable(out) } else { out })
+        Ok(if or_null { nullable(self.dialect, out) } else { out })
     }
 
     /// A keyword that stands for itself.
@@ -320,7 +313,7 @@ impl Walk<'_> {
             self.optional += usize::from(optional);
             let schema = self.within("properties", |walk| walk.within(name, |walk| walk.schema(schema)))?;
             self.optional -= usize::from(optional);
-            let schema = if optional && self.dialect.all_required { self.nullable(schema) } else { schema };
+            let schema = if optional && self.dialect.all_required { nullable(self.dialect, schema) } else { schema };
             adapted.insert(name.clone(), schema);
         }
         if self.dialect.all_required {
@@ -365,48 +358,6 @@ impl Walk<'_> {
         nullable
     }
 
-    /// The same, or null.
-    fn nullable(&self, schema: Value) -> Value {
-        let null = json!({"type": "null"});
-        let Value::Object(mut keywords) = schema else { return json!({"anyOf": [schema, null]}) };
-        if takes_null(&keywords) {
-            return Value::Object(keywords);
-        }
-        let listable = !keywords.contains_key("const")
-            && (!keywords.contains_key("enum") || (self.dialect.enumerable)(&Value::Null));
-        match keywords.remove("type") {
-            Some(kind) if listable => {
-                let mut kinds = match kind {
-                    Value::Array(kinds) => kinds,
-                    kind => vec![kind],
-                };
-                if !kinds.contains(&json!("null")) {
-                    kinds.push(json!("null"));
-                }
-                keywords.insert("type".to_owned(), Value::Array(kinds));
-                if let Some(Value::Array(values)) = keywords.get_mut("enum") {
-                    values.push(Value::Null);
-                }
-                return Value::Object(keywords);
-            }
-            Some(kind) => _ = keywords.insert("type".to_owned(), kind),
-            None => {}
-        }
-        if !keywords.contains_key("type")
-            && let Some(Value::Array(branches)) = keywords.get_mut("anyOf")
-        {
-            branches.push(null);
-            return Value::Object(keywords);
-        }
-        // What is said of it stays outside.
-        let description = keywords.remove("description");
-        let mut either = json!({"anyOf": [keywords, null]});
-        if let Some(description) = description {
-            either["description"] = description;
-        }
-        either
-    }
-
     fn is_of_type(&self, keywords: &Keywords, wanted: &str) -> bool {
         match keywords.get("type") {
             Some(Value::String(kind)) => kind == wanted,
@@ -421,114 +372,6 @@ impl Walk<'_> {
             out.insert("type".to_owned(), json!(kind));
         }
     }
-
-    /// The keywords with those of every part of an `allOf` among them, since hardly anyone knows `allOf`.
-    fn folded<'k>(&self, keywords: &'k Keywords) -> Result<Cow<'k, Keywords>, Inexpressible> {
-        let is_annotation = |key: &str| ANNOTATING.contains(&key);
-        let restricts =
-            |whole: &Keywords| whole.keys().any(|key| key != "$ref" && !is_annotation(key) && key != "$defs");
-        if !keywords.contains_key("allOf") && !(keywords.contains_key("$ref") && restricts(keywords)) {
-            return Ok(Cow::Borrowed(keywords));
-        }
-        let mut whole = keywords.clone();
-        for _ in 0..MAX_DEPTH {
-            let mut parts = match whole.remove("allOf") {
-                Some(Value::Array(parts)) => parts,
-                _ => Vec::new(),
-            };
-            // A reference with nothing but words beside it stays one.
-            if let [part] = &parts[..]
-                && part.as_object().is_some_and(|part| part.len() == 1 && part.contains_key("$ref"))
-                && !whole.contains_key("$ref")
-                && !restricts(&whole)
-            {
-                whole.extend(part.as_object().cloned().into_iter().flatten());
-                parts.clear();
-            }
-            if restricts(&whole)
-                && let Some(reference) = whole.remove("$ref")
-            {
-                parts.push(json!({"$ref": reference}));
-            }
-            if parts.is_empty() {
-                return Ok(Cow::Owned(whole));
-            }
-            for part in &parts {
-                let part = match part.get("$ref").and_then(Value::as_str) {
-                    Some(reference) if is_mere_reference(part) => target(self.root, reference, &self.path)?.1,
-                    _ => part,
-                };
-                let Some(part) = part.as_object() else { continue };
-                for (key, value) in part {
-                    self.merge(&mut whole, key, value)?;
-                }
-            }
-        }
-        self.inexpressible("an `allOf` that leads back to itself", "list the properties instead")
-    }
-
-    fn merge(&self, whole: &mut Keywords, key: &str, value: &Value) -> Result<(), Inexpressible> {
-        match (whole.get_mut(key), value) {
-            (None, _) => _ = whole.insert(key.to_owned(), value.clone()),
-            (Some(there), value) if there == value => {}
-            (Some(_), _) if ANNOTATING.contains(&key) => {}
-            (Some(Value::Object(there)), Value::Object(more)) if matches!(key, "properties" | "$defs") => {
-                for (name, schema) in more {
-                    if there.get(name).is_some_and(|there| there != schema) {
-                        return self.inexpressible(
-                            &format!("an `allOf` with two schemas for {name:?}"),
-                            "put what they say into one",
-                        );
-                    }
-                    there.insert(name.clone(), schema.clone());
-                }
-            }
-            (Some(Value::Array(there)), Value::Array(more)) if matches!(key, "required" | "allOf") => {
-                for name in more {
-                    if !there.contains(name) {
-                        there.push(name.clone());
-                    }
-                }
-            }
-            (Some(_), _) => {
-                return self
-                    .inexpressible(&format!("an `allOf` whose parts differ in `{key}`"), "put what they say into one");
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses a type that refers to itself in a way that the provider does not take.
-    fn check_recursion(&self) -> Result<(), Inexpressible> {
-        let counts = |link: &Link| match self.dialect.recursion {
-            Recursion::Any => false,
-            Recursion::None => true,
-            Recursion::Optional => !link.optional,
-        };
-        for link in self.links.iter().filter(|link| counts(link)) {
-            // Whether the way on from there leads back.
-            let (mut seen, mut ahead) = (BTreeSet::new(), vec![&*link.to]);
-            while let Some(here) = ahead.pop() {
-                if here == link.from {
-                    let cure = match self.dialect.recursion {
-                        Recursion::Optional => "make a property on the way back optional",
-                        _ => "limit the depth, with a type for each level",
-                    };
-                    return Err(Inexpressible {
-                        at: link.at.clone(),
-                        what: format!(
-                            "a type that refers to itself cannot be expressed for {}; {cure}",
-                            self.dialect.who
-                        ),
-                    });
-                }
-                if seen.insert(here) {
-                    ahead.extend(self.links.iter().filter(|l| l.from == here && counts(l)).map(|l| &*l.to));
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Puts what the dialect has no keyword for into the description.
@@ -542,22 +385,6 @@ fn tell(out: &mut Keywords, told: &[String]) {
         _ => told,
     };
     out.insert("description".to_owned(), Value::String(description));
-}
-
-fn takes_null(keywords: &Keywords) -> bool {
-    let is_null = |value: &Value| value == "null";
-    let by_type = match keywords.get("type") {
-        Some(Value::Array(kinds)) => kinds.iter().any(is_null),
-        Some(kind) => is_null(kind),
-        None => false,
-    };
-    let by_value = match keywords.get("enum") {
-        Some(Value::Array(values)) => values.contains(&Value::Null),
-        _ => true,
-    };
-    let branches = keywords.get("anyOf").and_then(Value::as_array);
-    (by_type && by_value)
-        || branches.is_some_and(|branches| branches.iter().any(|b| b.as_object().is_some_and(takes_null)))
 }
 
 fn is_width(format: &str) -> bool {
