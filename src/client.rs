@@ -64,6 +64,7 @@ pub(crate) struct Inner {
     pub(crate) fallback: FallbackPolicy,
     pub(crate) capture: Capture,
     pub(crate) max_response_bytes: u64,
+    pub(crate) max_event_bytes: usize,
     pub(crate) random: Random,
     pub(crate) observers: Arc<Observers>,
 }

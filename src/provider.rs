@@ -19,12 +19,14 @@ mod headers;
 mod http;
 mod json;
 mod lenient;
+mod made_up;
 mod ollama;
 mod openai;
 mod preset;
 mod refusal;
 mod responses;
 mod rules;
+mod schema;
 mod stream;
 mod template;
 

@@ -11,6 +11,9 @@ use serde_json::Value;
 pub struct Opaque {
     /// The protocol that gave it, such as `anthropic` or `gemini`.
     pub protocol: String,
+    /// The model that gave it, where the protocol has things that no other model takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Its own form.
     pub data: Value,
 }
@@ -18,7 +21,14 @@ pub struct Opaque {
 impl Opaque {
     /// Something that `protocol` gave.
     pub fn new(protocol: impl Into<String>, data: impl Into<Value>) -> Self {
-        Self { protocol: protocol.into(), data: data.into() }
+        Self { protocol: protocol.into(), model: None, data: data.into() }
+    }
+
+    /// The same, given by this model.
+    #[must_use]
+    pub fn of_model(mut self, model: impl Into<Option<String>>) -> Self {
+        self.model = model.into();
+        self
     }
 
     /// Its form, for the protocol that gave it.

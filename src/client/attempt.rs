@@ -20,7 +20,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::marker::PhantomData;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// How much of the body of a failure is read, and for how long.
 const FAILURE_BODY: usize = 1 << 20;
@@ -51,7 +51,7 @@ pub(super) struct Sent {
     /// What every attempt sends, without credentials.
     pub(super) request: HttpRequest,
     /// When the running attempt was sent, if it was.
-    pub(super) at: Option<tokio::time::Instant>,
+    pub(super) at: Option<Instant>,
     /// The credentials of the running attempt.
     applied: Applied,
 }
@@ -129,7 +129,9 @@ impl<'a, T: Take> TargetOperation<'a, T> {
             Ok(applied) => applied,
             Err(error) => return Err(Self::unauthorized(error)),
         };
-        self.sent.at = Some(tokio::time::Instant::now());
+        // Only some credentials take time.
+        let waits = matches!(auth, Auth::Source(_) | Auth::Custom(_));
+        self.sent.at = Some(if waits { Instant::now() } else { cx.started });
         cx.progress.sent();
         let mut response = match self.client.sender.send(request).await {
             Ok(response) => response,
@@ -295,7 +297,7 @@ impl<'a, T: Take> TargetOperation<'a, T> {
     }
 
     fn snapshot(&self, redactor: &Redactor) -> crate::record::RequestSnapshot {
-        let sent_at = wall_at(self.sent.at.unwrap_or_else(tokio::time::Instant::now));
+        let sent_at = wall_at(self.sent.at.unwrap_or_else(Instant::now));
         self.client.capture.request(self.target, self.model, &self.sent.request, redactor, sent_at)
     }
 }

@@ -33,9 +33,10 @@ pub(super) async fn run(client: &Inner, call: Call) -> Result<Reply, LlmError> {
             let Won { place, output: Answered { mut reply, limits }, lease, .. } = won;
             let target = &client.targets[place];
             let model = model_of(place, target, &options);
-            lease.succeed(spent(reply.usage()));
+            let ended = Instant::now();
+            lease.succeed_at(ended, spent(reply.usage()));
             follow(target, limits.as_deref());
-            let by = answered_by(place, target, won.attempts, started.elapsed());
+            let by = answered_by(place, target, won.attempts, ended - started);
             reply.answered(by, won.history);
             if let Some(usage) = reply.usage() {
                 scope.tell(Some((target, model)), || EventKind::Usage { usage: *usage });
@@ -92,7 +93,8 @@ pub(super) async fn ask_in_order<T: Take>(
 ) -> Result<Won<T::Output>, LlmError> {
     let deadline = options.deadline.unwrap_or(client.deadline).map(|deadline| later(started, deadline));
     let cancel = Cancel::either(options.cancel.as_ref(), client.cancel.as_ref());
-    let own_sampling = std::mem::take(&mut request.sampling);
+    // What the call asked for itself, once the defaults of a target have been added to it.
+    let mut own_sampling = None;
     let mut walk = Walk { client, scope, started, deadline, failures: Vec::new(), history: Vec::new() };
 
     for (place, target) in client.targets.iter().enumerate() {
@@ -102,9 +104,12 @@ pub(super) async fn ask_in_order<T: Take>(
         }
         let model = model_of(place, target, options);
         walk.tell_fallback(place, target, model);
-        request.sampling = own_sampling.clone().or(&target.sampling);
-        for setting in &options.without {
-            request.sampling.unset(*setting);
+        if own_sampling.is_some() || !target.sampling.is_unset() || !options.without.is_empty() {
+            let own = own_sampling.get_or_insert_with(|| request.sampling.clone());
+            request.sampling = own.clone().or(&target.sampling);
+            for setting in &options.without {
+                request.sampling.unset(*setting);
+            }
         }
         let at = Place { client, scope, target, options, retry: &retry, model };
         let failure = match walk.ask::<T>(place, at, request, cancel).await {

@@ -3,10 +3,11 @@
 use super::Head;
 use crate::record::ToolProblem;
 use http::HeaderMap;
+use std::fmt;
 use std::time::SystemTime;
 
 /// Evidence of one failure. A [`RulePack`](super::RulePack) turns it into a classification; it borrows, so that nothing is
-/// copied before it is known what is worth keeping.
+/// copied before it is known what is worth keeping. `Debug` shows how much came, and nothing that was in it.
 ///
 /// Usable with any HTTP client:
 ///
@@ -19,7 +20,7 @@ use std::time::SystemTime;
 /// let seen = RulePack::openai().classify(&Failure::answer(429, &headers, body));
 /// assert_eq!(seen.code, Some(ErrorCode::ProviderQuotaExhausted));
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Failure<'a> {
     /// The HTTP status that arrived, if any did.
@@ -126,5 +127,44 @@ impl<'a> Failure<'a> {
     /// The body as JSON, where it is JSON (a byte order mark and white space before it are passed over).
     pub fn json(&self) -> Option<serde_json::Value> {
         serde_json::from_slice(self.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(self.body)).ok()
+    }
+}
+
+impl fmt::Debug for Failure<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Names of headers are left out too: a provider's may say whose account it is.
+        f.debug_struct("Failure")
+            .field("status", &self.status)
+            .field("headers", &format_args!("{} headers", self.headers.map_or(0, HeaderMap::len)))
+            .field("body", &format_args!("{} bytes", self.body.len()))
+            .field("transport", &self.transport)
+            .field("fault", &self.fault)
+            .field("delivered", &self.delivered)
+            .field("at", &self.at)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn debug_tells_how_much_came_and_nothing_that_was_in_it() {
+        let mut headers = HeaderMap::new();
+        headers.insert("set-cookie", HeaderValue::from_static("session=sk-secret"));
+        headers.insert("x-sk-secret", HeaderValue::from_static("sk-secret"));
+        let failure = Failure::answer(401, &headers, b"no such key: sk-secret").fault(AnswerFault::Empty);
+        let shown = format!("{failure:?} {failure:#?}");
+        assert!(!shown.contains("secret") && !shown.contains("cookie") && !shown.contains("no such key"), "{shown}");
+        for part in ["Some(401)", "2 headers", "22 bytes", "transport: None", "fault: Some(Empty)", "delivered: false"]
+        {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+        let broken = format!("{:?}", Failure::transport(TransportFault::Connect).delivered(true));
+        for part in ["status: None", "0 headers", "0 bytes", "Some(Connect)", "delivered: true"] {
+            assert!(broken.contains(part), "{part} in {broken}");
+        }
     }
 }

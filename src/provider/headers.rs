@@ -4,6 +4,9 @@ use http::HeaderMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+/// Headers that a copy has room for: credentials, and what the transport adds.
+const ROOM: usize = 2;
+
 /// A header map that is shared by its clones until one is changed. Reads and changes like a [`HeaderMap`].
 ///
 /// An adapter sends the same headers with every request; only what is added to one attempt (its credentials) is a copy.
@@ -33,6 +36,12 @@ impl Deref for Headers {
 
 impl DerefMut for Headers {
     fn deref_mut(&mut self) -> &mut HeaderMap {
+        if Arc::get_mut(&mut self.0).is_none() {
+            // What is changed is mostly added to, and a clone has no room: it would be made again, larger.
+            let mut copy = HeaderMap::with_capacity(self.0.len() + ROOM);
+            copy.extend(self.0.iter().map(|(name, value)| (name.clone(), value.clone())));
+            self.0 = Arc::new(copy);
+        }
         Arc::make_mut(&mut self.0)
     }
 }
@@ -43,5 +52,27 @@ impl<'a> IntoIterator for &'a Headers {
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn what_one_request_adds_the_others_do_not_see() {
+        let mut map = HeaderMap::new();
+        for value in ["a", "b"] {
+            map.append("x-more", HeaderValue::from_static(value));
+        }
+        let shared = Headers::from(map);
+        let mut own = shared.clone();
+        own.insert("authorization", HeaderValue::from_static("k"));
+        let read = |headers: &Headers| headers.get_all("x-more").iter().cloned().collect::<Vec<_>>();
+        assert_eq!((shared.len(), own.len()), (2, 3));
+        assert_eq!(read(&own), ["a", "b"], "values of one name keep their order");
+        assert_eq!((shared.clone(), shared.contains_key("authorization")), (shared, false));
+        assert_eq!(own.into_map()["authorization"], "k");
     }
 }

@@ -1,13 +1,16 @@
 //! OpenAI's chat completions, and the many servers that speak nearly the same.
 
 mod api;
+mod calls;
 mod decode;
 mod encode;
 mod family;
+mod lenient;
 mod place;
 mod quirks;
 mod said;
 mod settings;
+mod stream;
 mod usage;
 
 pub(super) use api::ChatApi;

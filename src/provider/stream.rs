@@ -2,9 +2,13 @@
 
 mod cut;
 mod draft;
+mod stencil;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use cut::{CustomFraming, Cut, CutFrames};
 pub use draft::Draft;
+pub(super) use stencil::Stencil;
 
 use super::AnswerFault;
 
@@ -12,6 +16,9 @@ use super::AnswerFault;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Framing {
+    /// Binary messages with checksums, as Amazon Bedrock streams them.
+    #[cfg(feature = "bedrock")]
+    AwsEventStream,
     /// In a way of your own.
     Custom(CustomFraming),
     /// One JSON value a line, as Ollama sends it. Lines end in LF; white space around a value is dropped, and so are blank
@@ -27,11 +34,12 @@ pub enum Framing {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Frame<'a> {
-    /// The name of an event: of server-sent events the last `event` field. Empty if it has none.
+    /// The name of an event, empty if it has none: of server-sent events the last `event` field, of an AWS event stream
+    /// `:event-type`, `:exception-type` or `:error-code`.
     pub event: &'a str,
     /// What the frame carries. Nothing is promised of its bytes: not that it is UTF-8, not that it is JSON.
     pub data: &'a [u8],
-    /// Whether the protocol itself marks it as a failure.
+    /// Whether the framing itself marks it as a failure: in an AWS event stream a `:message-type` of `exception` or `error`.
     pub exception: bool,
     /// The body ended inside this frame: without the blank line of an event, without the end of a line. It may be whole all
     /// the same. If it cannot be parsed, it was cut off.

@@ -120,7 +120,8 @@ impl Effective<'_> {
             lease.progress = Progress::default();
             lease.attempt_started = now;
             let raced = {
-                let attempt = pin!(op.attempt(AttemptContext { index, trial, progress: &lease.progress }));
+                let attempt =
+                    pin!(op.attempt(AttemptContext { index, trial, started: now, progress: &lease.progress }));
                 race(attempt, timer.as_mut(), cut, run.cancel).await
             };
             let (error, by) = match raced {

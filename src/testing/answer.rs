@@ -1,6 +1,7 @@
 //! What the fake sends back: a success in the provider's words, a failure in its words, or plain HTTP.
 
 use super::delivery::{Delivery, Ending, Extent, Piece};
+use super::mishap::Mishap;
 use bytes::Bytes;
 use std::fmt;
 use std::time::Duration;
@@ -79,16 +80,21 @@ impl Reply {
         if let Some(chunks) = &self.text_chunks {
             return chunks.iter().map(String::as_str).collect();
         }
-        let mut chunks = Vec::new();
-        let mut rest = text;
-        while !rest.is_empty() {
-            let word = rest.char_indices().skip(1).find(|(_, c)| c.is_whitespace()).map_or(rest.len(), |(at, _)| at);
-            let (chunk, after) = rest.split_at(word);
-            chunks.push(chunk);
-            rest = after;
-        }
-        chunks
+        words(text)
     }
+}
+
+/// A text word by word, each with the space before it.
+pub(super) fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.char_indices().skip(1).find(|(_, c)| c.is_whitespace()).map_or(rest.len(), |(at, _)| at);
+        let (word, after) = rest.split_at(end);
+        words.push(word);
+        rest = after;
+    }
+    words
 }
 
 /// A failure, before a protocol gave it a shape.
@@ -213,6 +219,19 @@ impl Answer {
         self
     }
 
+    /// Lets something go wrong after so many events of a stream; 0 is before the first. Nothing happens to an answer that is
+    /// not streamed.
+    pub fn after_events(mut self, events: usize, mishap: Mishap) -> Self {
+        self.delivery.mishaps.push((events, mishap));
+        self
+    }
+
+    /// Sends a stream so many bytes at a time, wherever its events end.
+    pub fn split_every(mut self, bytes: usize) -> Self {
+        self.delivery.split = Some(bytes.max(1));
+        self
+    }
+
     /// Announces a length that is not that of the body.
     pub fn announce_length(mut self, length: u64) -> Self {
         self.delivery.announced = Some(length);
@@ -290,9 +309,15 @@ impl fmt::Display for Answer {
             Content::Reply(Reply { text: None, .. }) => f.write_str("200 echo"),
             Content::ResetBeforeHead => f.write_str("reset before the head"),
         }?;
-        let Delivery { announced, chunked: _, delay, drip, ending, extent, pieces } = &self.delivery;
+        let Delivery { announced, chunked: _, delay, drip, ending, extent, pieces, mishaps, split } = &self.delivery;
         if !delay.is_zero() {
             write!(f, ", delayed by {delay:?}")?;
+        }
+        for (events, mishap) in mishaps {
+            write!(f, ", {mishap} after event {events}")?;
+        }
+        if let Some(step) = split {
+            write!(f, ", {step} bytes at a time")?;
         }
         if let Some(length) = announced {
             write!(f, ", {length} bytes announced")?;

@@ -30,6 +30,8 @@
 
 mod body;
 mod custom;
+#[cfg(feature = "bedrock")]
+mod event_stream;
 mod held;
 mod lines;
 mod ndjson;
@@ -39,6 +41,8 @@ use crate::provider::{CutFrames, Frame, FrameFault, Framing};
 use body::Body;
 use bytes::Bytes;
 use custom::Custom;
+#[cfg(feature = "bedrock")]
+use event_stream::EventStream;
 use ndjson::Ndjson;
 use sse::Sse;
 use std::fmt;
@@ -61,6 +65,8 @@ pub struct Framer {
 }
 
 enum Cutter {
+    #[cfg(feature = "bedrock")]
+    AwsEventStream(EventStream),
     Custom(Custom),
     Ndjson(Ndjson),
     Sse(Sse),
@@ -70,6 +76,8 @@ impl Framer {
     /// A framer of a body that has not begun. An event may have up to 16 MiB.
     pub fn new(framing: Framing) -> Self {
         Self::with(match framing {
+            #[cfg(feature = "bedrock")]
+            Framing::AwsEventStream => Cutter::AwsEventStream(EventStream::default()),
             Framing::Custom(custom) => return Self::custom(custom.start()),
             Framing::Ndjson => Cutter::Ndjson(Ndjson::default()),
             Framing::Sse => Cutter::Sse(Sse::default()),
@@ -117,12 +125,16 @@ impl Framer {
         }
         let (body, max) = (&mut self.body, self.max_event_bytes);
         let found = match &mut self.cutter {
+            #[cfg(feature = "bedrock")]
+            Cutter::AwsEventStream(stream) => stream.advance(body, max),
             Cutter::Custom(custom) => custom.advance(body, max),
             Cutter::Ndjson(ndjson) => ndjson.advance(body, max),
             Cutter::Sse(sse) => sse.advance(body, max),
         };
         match found {
             Ok(true) => Ok(Some(match &self.cutter {
+                #[cfg(feature = "bedrock")]
+                Cutter::AwsEventStream(stream) => stream.frame(),
                 Cutter::Custom(custom) => custom.frame(&self.body),
                 Cutter::Ndjson(ndjson) => ndjson.frame(&self.body),
                 Cutter::Sse(sse) => sse.frame(&self.body),
@@ -140,6 +152,8 @@ impl Framer {
     /// the body broke off inside one. A [torn](Frame::torn) frame that was given is not counted.
     pub fn is_mid_frame(&self) -> bool {
         match &self.cutter {
+            #[cfg(feature = "bedrock")]
+            Cutter::AwsEventStream(stream) => stream.is_mid_frame(),
             Cutter::Custom(custom) => custom.is_mid_frame(&self.body),
             Cutter::Ndjson(ndjson) => ndjson.is_mid_frame(),
             Cutter::Sse(sse) => sse.is_mid_frame(),
@@ -151,6 +165,8 @@ impl Framer {
 impl fmt::Debug for Framer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let framing = match &self.cutter {
+            #[cfg(feature = "bedrock")]
+            Cutter::AwsEventStream(_) => "AwsEventStream",
             Cutter::Custom(_) => "Custom",
             Cutter::Ndjson(_) => "Ndjson",
             Cutter::Sse(_) => "Sse",

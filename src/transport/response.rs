@@ -23,9 +23,10 @@ pub struct Response {
     body: Body,
 }
 
+#[allow(clippy::large_enum_variant)] // the large one is the usual one, and lives in the attempt's future
 enum Body {
     #[cfg(feature = "reqwest")]
-    Reqwest(Box<reqwest::Response>),
+    Reqwest(reqwest::Response),
     Stream(BodyStream),
 }
 
@@ -37,7 +38,7 @@ impl Response {
 
     #[cfg(feature = "reqwest")]
     pub(super) fn reqwest(head: Head, response: reqwest::Response) -> Self {
-        Self { head, body: Body::Reqwest(Box::new(response)) }
+        Self { head, body: Body::Reqwest(response) }
     }
 
     /// Where the answer came from, if the transport can have followed a redirect.

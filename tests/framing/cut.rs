@@ -108,7 +108,7 @@ pub(crate) fn read_late<'a>(mut framer: Framer, pieces: impl IntoIterator<Item =
 
 /// [`everywhere`], for a body of text.
 pub(crate) fn frames(framing: Framing, body: &str) -> Outcome {
-    everywhere(|| Framer::new(framing), body.as_bytes())
+    everywhere(|| Framer::new(framing.clone()), body.as_bytes())
 }
 
 /// Cuts `body` at these places, given as fractions of it.

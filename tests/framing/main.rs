@@ -2,6 +2,8 @@
 
 mod custom;
 mod cut;
+#[cfg(feature = "bedrock")]
+mod event_stream;
 mod ndjson;
 mod sse;
 mod sse_oracles;

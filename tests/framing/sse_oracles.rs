@@ -140,7 +140,7 @@ proptest! {
         max in prop_oneof![Just(usize::MAX), 0..40_usize],
         framing in prop::sample::select(vec![Framing::Sse, Framing::Ndjson]),
     ) {
-        let framer = || Framer::new(framing).max_event_bytes(max);
+        let framer = || Framer::new(framing.clone()).max_event_bytes(max);
         let whole: Outcome = read(framer(), [&body[..]]);
         prop_assert_eq!(&read(framer(), cut(&body, &places)), &whole);
         prop_assert_eq!(&read(framer(), body.chunks(1)), &whole);

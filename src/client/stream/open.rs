@@ -79,7 +79,7 @@ impl Take for Streamed {
         };
         let draft = || if op.options.pass_through { Draft::pass_through() } else { Draft::new() };
         let (idle, stall) = silences(op.target, op.options);
-        let mut framer = Framer::new(framing.clone());
+        let mut framer = Framer::new(framing.clone()).max_event_bytes(op.client.max_event_bytes);
         if says_whole(&framing, &response.head) {
             let body = response.read(cap).await.map_err(|error| op.broken(error))?;
             return whole(op, response, &body, framer, decoder, draft());

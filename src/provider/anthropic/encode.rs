@@ -5,7 +5,7 @@ use super::{Anthropic, AnthropicSampling};
 use crate::LlmError;
 use crate::chat::Request;
 use crate::provider::refusal::{check_range, unsupported};
-use crate::provider::{HttpRequest, json};
+use crate::provider::{EncodeContext, HttpRequest, json};
 use crate::record::ErrorCode;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
@@ -14,7 +14,12 @@ const MAX_TOKENS: u32 = 4_096;
 /// The first version of the protocol that takes no sampling settings. Versions are dates, so they sort.
 const NO_SAMPLING: &str = "2026-10-21";
 
-pub(super) fn encode(anthropic: &Anthropic, request: &Request, model: &str) -> Result<HttpRequest, LlmError> {
+pub(super) fn encode(
+    anthropic: &Anthropic,
+    request: &Request,
+    cx: &EncodeContext<'_>,
+) -> Result<HttpRequest, LlmError> {
+    let model = cx.model;
     check_sampling(anthropic, request, model)?;
     let (url, headers) = anthropic.endpoint.request_line()?;
     let turns: Vec<_> = request.texts().collect();
@@ -29,6 +34,7 @@ pub(super) fn encode(anthropic: &Anthropic, request: &Request, model: &str) -> R
         temperature: request.sampling.temperature,
         top_p: request.sampling.top_p,
         stop_sequences: &request.sampling.stop,
+        stream: cx.stream,
     };
     Ok(HttpRequest::post(url, headers, json::write(&body, &request.extra, &[], capacity)?))
 }
@@ -72,6 +78,8 @@ struct Body<'a> {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     stop_sequences: &'a [String],
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stream: bool,
 }
 
 /// Turns, whether each is the user's; those of the same role in a row are one message.

@@ -18,7 +18,12 @@ pub(super) fn encode(gemini: &Gemini, request: &Request, cx: &EncodeContext<'_>)
     let family = family(&gemini.families, cx.model);
     check(gemini.name, request, cx.model, family)?;
     let (base, headers) = gemini.endpoint.request_line()?;
-    let url = gemini.place.clone()?.url(base, gemini.version.as_deref(), cx.model, "generateContent");
+    let method = if cx.stream { "streamGenerateContent" } else { "generateContent" };
+    let mut url = gemini.place.clone()?.url(base, gemini.version.as_deref(), cx.model, method);
+    if cx.stream {
+        // Without it the answer is a JSON list, flushed piece by piece.
+        url.query_pairs_mut().append_pair("alt", "sse");
+    }
     let body = Body::of(request, family);
     let capacity = body.parts().map(|part| part.text.len() + part.text.len() / 16 + 48).sum::<usize>() + 256;
     Ok(HttpRequest::post(url, headers, json::write(&body, &request.extra, &["generationConfig"], capacity)?))

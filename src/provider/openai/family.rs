@@ -105,7 +105,9 @@ pub(super) fn find<'a>(families: &'a [ModelFamily], model: &str) -> Option<&'a M
 
 /// Whether `part` is in `text`; both are short, and a general search would prepare more than it saves.
 fn has(text: &str, part: &str) -> bool {
-    part.is_empty() || text.as_bytes().windows(part.len()).any(|window| window == part.as_bytes())
+    let part = part.as_bytes();
+    let Some(first) = part.first() else { return true };
+    text.as_bytes().windows(part.len()).any(|window| window[0] == *first && window == part)
 }
 
 fn looks_reasoning(stem: &str) -> bool {

@@ -23,6 +23,7 @@ pub struct Draft {
     finish: Option<FinishReason>,
     usage: Option<Usage>,
     model: Option<String>,
+    request_id: Option<String>,
     categories: Vec<String>,
     done: bool,
 }
@@ -121,6 +122,13 @@ impl Draft {
         }
     }
 
+    /// The provider's id of the request, where the answer itself tells it. The first one holds.
+    pub fn request_id(&mut self, id: &str) {
+        if self.request_id.is_none() && !id.is_empty() {
+            self.request_id = Some(id.to_owned());
+        }
+    }
+
     /// What a filter names when it withholds the answer.
     pub fn filtered(&mut self, categories: impl IntoIterator<Item = String>) {
         self.categories.extend(categories);
@@ -134,6 +142,12 @@ impl Draft {
     /// Why the model stopped, if that was said.
     pub fn finish_reason(&self) -> Option<FinishReason> {
         self.finish
+    }
+
+    /// Whether a reply is put together. Where chunks are only passed on, a decoder need not keep what
+    /// [`opaque`](Self::opaque) would be given.
+    pub fn keeps_reply(&self) -> bool {
+        !self.pass_through
     }
 
     /// How many tool calls there are so far.
@@ -251,6 +265,7 @@ impl Draft {
             .with_finish_reason(finish)
             .with_usage(self.usage)
             .with_model(self.model.take())
+            .with_provider_request_id(self.request_id.take())
     }
 }
 
