@@ -7,13 +7,19 @@ aimock=
 
 install_aimock() { from_npm aimock @copilotkit/aimock@1.43.0; }
 
+# serve_aimock NAME PORT [VARIABLE=VALUE...]
+serve_aimock() {
+  local name="$1" port="$2"; shift 2
+  # Its program has the name of another server.
+  start "$name" "http://127.0.0.1:$port/health" env "$@" \
+    "$home/aimock/node_modules/.bin/llmock" --port "$port" --fixtures interop/aimock.json --strict --log-level warn
+}
+
 # Unless it runs.
 start_aimock() {
   [ -n "$aimock" ] && kill -0 "$aimock" 2>/dev/null && return 0
   aimock_port="$(free_port)"
-  # Its program has another server's name.
-  start aimock "http://127.0.0.1:$aimock_port/health" env "AIMOCK_API_KEYS=$aimock_key" \
-    "$home/aimock/node_modules/.bin/llmock" --port "$aimock_port" --fixtures interop/aimock.json --strict --log-level warn
+  serve_aimock aimock "$aimock_port" "AIMOCK_API_KEYS=$aimock_key"
   aimock="$started"
 }
 

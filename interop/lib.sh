@@ -30,7 +30,7 @@ from_pypi() {
 from_npm() {
   local name="$1"; shift
   [ -e "$home/$name/installed" ] && return 0
-  { mkdir -p "$home/$name" && timeout 600 npm install --silent --no-fund --no-audit --prefix "$home/$name" "$@" &&
+  { mkdir -p "$home/$name" && timeout 600 npm install --loglevel error --no-fund --no-audit --prefix "$home/$name" "$@" &&
     touch "$home/$name/installed"; } >"$home/$name-install.log" 2>&1 </dev/null
 }
 

@@ -1,7 +1,7 @@
 //! The adapters by name, and a client of one.
 
+use super::Fault;
 use futures_core::future::BoxFuture;
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 use steadfast::provider::{
@@ -49,7 +49,7 @@ impl Subject {
     }
 
     /// A client for one scenario: nothing of the one before it is left in a circuit or a budget.
-    pub(crate) fn client(&self, timeout: Duration, retries: u32) -> Result<Client, Box<dyn Error>> {
+    pub(crate) fn client(&self, timeout: Duration, retries: u32) -> Result<Client, Fault> {
         let target = Target::new(self.adapter()?, &self.model)
             .retry(Retry::new(retries).base_delay(Duration::from_millis(100)))
             .timeout(timeout);

@@ -1,9 +1,9 @@
 //! aimock, a server that speaks the protocols of many providers and answers from `interop/aimock.json`.
 
+use super::Fault;
 use super::adapter::Subject;
 use super::expected::{Answer, Expected};
 use super::report::Report;
-use std::error::Error;
 use std::time::Duration;
 use steadfast::chat::{FinishReason, Turn};
 use steadfast::{Call, ErrorCode};
@@ -95,7 +95,7 @@ fn spoken(provider: &str, answer: Answer) -> Answer {
     }
 }
 
-pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Fault> {
     for Scenario { name, call, retries, timeout, expected } in scenarios(&subject.provider) {
         // The server counts by this header which of several answers is next.
         let call = call.header("x-test-id", &subject.provider);

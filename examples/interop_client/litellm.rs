@@ -1,10 +1,10 @@
 //! `LiteLLM`, a gateway, set up by `interop/litellm.yaml`: a real model behind it, and providers that fail as their models'
 //! names say. What it makes of their failures should come out by the same codes, whatever protocol it is asked in.
 
+use super::Fault;
 use super::adapter::Subject;
 use super::expected::{Answer, Expected, Outcome, compare};
 use super::report::Report;
-use std::error::Error;
 use std::time::Duration;
 use steadfast::{Call, ErrorCode};
 
@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 /// Requests that the limit may let pass, although it is one in a minute: the minute may end between two.
 const PASSED: usize = 2;
 
-pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Fault> {
     let local = subject.with_model("local").client(PATIENCE, 0)?;
     let question = Call::user("Why is the sky blue? Answer in one sentence.").max_tokens(20);
     let outcome = local.call(question).await;

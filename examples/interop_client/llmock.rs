@@ -3,11 +3,11 @@
 //! For each scenario: the server forgets what was, gets the faults, the calls are made, and the server is asked for its
 //! verdict. A scenario is good when the last call ended as it should, and the server found nothing wrong.
 
+use super::Fault;
 use super::adapter::Subject;
 use super::expected::{Expected, Outcome, attempts};
 use super::report::Report;
 use serde_json::{Value, json};
-use std::error::Error;
 use std::time::Duration;
 use steadfast::record::Next;
 use steadfast::{Call, ErrorCode};
@@ -123,7 +123,7 @@ fn no_money(provider: &str) -> Option<Scenario> {
     }
 }
 
-pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Fault> {
     let server = Server::of(&subject.base_url)?;
     for scenario in scenarios(&subject.provider) {
         server.post("reset", &json!({})).await?;
@@ -173,18 +173,18 @@ struct Server {
 
 impl Server {
     /// The server that this URL of it is at.
-    fn of(base_url: &str) -> Result<Self, Box<dyn Error>> {
+    fn of(base_url: &str) -> Result<Self, Fault> {
         let origin = reqwest::Url::parse(base_url)?.origin().ascii_serialization();
         Ok(Self { origin, http: reqwest::Client::new() })
     }
 
-    async fn post(&self, what: &str, body: &Value) -> Result<(), Box<dyn Error>> {
+    async fn post(&self, what: &str, body: &Value) -> Result<(), Fault> {
         let url = format!("{}/_llmock/{what}", self.origin);
         self.http.post(url).body(body.to_string()).send().await?.error_for_status()?;
         Ok(())
     }
 
-    async fn verdict(&self) -> Result<Value, Box<dyn Error>> {
+    async fn verdict(&self) -> Result<Value, Fault> {
         let answer = self.http.get(format!("{}/_llmock/verdict", self.origin)).send().await?.error_for_status()?;
         Ok(serde_json::from_str(&answer.text().await?)?)
     }

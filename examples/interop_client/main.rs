@@ -22,11 +22,14 @@ use std::env;
 use std::error::Error;
 use std::process::ExitCode;
 
+/// Why nothing could be played.
+type Fault = Box<dyn Error + Send + Sync>;
+
 const USAGE: &str =
     "interop_client aimock|litellm|llmock|model --provider NAME --base-url URL [--model MODEL] [--key KEY]";
 
 #[tokio::main]
-async fn main() -> Result<ExitCode, Box<dyn Error>> {
+async fn main() -> Result<ExitCode, Fault> {
     let mut arguments = env::args().skip(1);
     let server = arguments.next().ok_or(USAGE)?;
     if server == "providers" {
@@ -46,7 +49,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// Who is asked, from `--NAME VALUE` pairs.
-fn subject(mut arguments: impl Iterator<Item = String>) -> Result<Subject, Box<dyn Error>> {
+fn subject(mut arguments: impl Iterator<Item = String>) -> Result<Subject, Fault> {
     let mut subject = Subject { model: "any-model".to_owned(), key: "local-key".to_owned(), ..Subject::default() };
     while let Some(name) = arguments.next() {
         let field = match name.as_str() {

@@ -1,12 +1,12 @@
 //! A small real model behind llama.cpp's own server. What it says nobody knows, but that it says something, in so many
 //! tokens, and why it stopped.
 
+use super::Fault;
 use super::adapter::Subject;
 use super::expected::{Answer, Expected, Outcome, compare};
 use super::report::Report;
-use std::error::Error;
 use std::time::Duration;
-use steadfast::chat::{FinishReason, Turn, Usage};
+use steadfast::chat::{FinishReason, Reply, Turn, Usage};
 use steadfast::{Call, ErrorCode};
 
 /// A busy machine takes its time.
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The longest answer, in tokens.
 const LIMIT: u32 = 24;
 
-pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Fault> {
     let client = subject.client(PATIENCE, 0)?;
     let ask = |call: Call| client.call(call.temperature(0.0).max_tokens(LIMIT));
 
@@ -38,7 +38,7 @@ pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), B
     compare(&mut problems, "tokens", &usage(&outcome).map(|usage| usage.output), &Some(LIMIT.into()));
     if subject.provider != "responses" {
         // There this server calls every answer complete.
-        let finish = outcome.as_ref().ok().map(|reply| reply.finish_reason());
+        let finish = outcome.as_ref().ok().map(Reply::finish_reason);
         compare(&mut problems, "finish reason", &finish, &Some(FinishReason::Length));
     }
     report.scenario("cut by the limit", &outcome, &problems);
