@@ -135,10 +135,6 @@ fn configure(message: Value) -> Result<SteadfastClient, NotConfigured> {
 }
 
 async fn answer(client: &SteadfastClient, call: MakeCall) -> Value {
-    let unsupported = [(call.stream, "streams"), (!call.tools.is_empty(), "tools"), (call.json, "JSON mode")];
-    if let Some((_, what)) = unsupported.iter().find(|(asked, _)| *asked) {
-        return json!({"unsupported": what});
-    }
     let tools = call.tools.into_iter();
     let spec = CallSpec {
         prompt: call.prompt,

@@ -1,11 +1,22 @@
-//! The vocabulary of a conversation: what is asked and what is answered. Plain data, no provider names, no I/O.
+//! The vocabulary: what is asked and what is answered, the same for every provider. Plain data, with no I/O.
 
+mod chunk;
+mod content;
+mod opaque;
+mod output;
 mod reply;
 mod request;
+pub(crate) mod schema;
+mod tool;
 mod turn;
 mod usage;
 
+pub use chunk::{Chunk, Text, ToolCallDelta};
+pub use content::{Content, Document, Media, MediaSource, Part};
+pub use opaque::Opaque;
+pub use output::{Effort, JsonSchema, Output, Reasoning};
 pub use reply::{AnsweredBy, FinishReason, Reply};
 pub use request::{Request, Sampling, Setting};
-pub use turn::{Content, Turn};
+pub use tool::{Tool, ToolCall, ToolChoice, ToolResult};
+pub use turn::{Turn, TurnRef};
 pub use usage::Usage;

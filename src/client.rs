@@ -12,13 +12,16 @@ mod fallback;
 mod handle;
 mod scope;
 mod snapshot;
+mod stream;
 mod target;
+mod whole;
 
 pub use builder::ClientBuilder;
 pub use call::{Call, CallOptions};
 pub use fallback::{FallbackContext, FallbackDecision, default_fallback};
 pub use handle::TargetHandle;
 pub use snapshot::CaptureBodies;
+pub use stream::ReplyStream;
 pub use target::{Target, TargetKey, TargetRef};
 
 use crate::LlmError;
@@ -61,6 +64,7 @@ pub(crate) struct Inner {
     pub(crate) fallback: FallbackPolicy,
     pub(crate) capture: Capture,
     pub(crate) max_response_bytes: u64,
+    pub(crate) max_event_bytes: usize,
     pub(crate) random: Random,
     pub(crate) observers: Arc<Observers>,
 }
@@ -81,6 +85,18 @@ impl Client {
     /// `fallback_exhausted` where more were.
     pub async fn call(&self, call: impl Into<Call> + Send) -> Result<Reply, LlmError> {
         chain::run(&self.0, call.into()).await
+    }
+
+    /// Asks, and gives the answer as it comes.
+    ///
+    /// Opening the stream is everything up to its first chunk with content: it is retried and failed over like a call. Dropping
+    /// the future or the stream cancels it.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call), for everything up to the first chunk with content.
+    pub async fn stream(&self, call: impl Into<Call> + Send) -> Result<ReplyStream, LlmError> {
+        stream::open(&self.0, call.into()).await
     }
 
     /// Subscribes to what happens from now on; see [`observe`](crate::observe).

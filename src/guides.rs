@@ -19,5 +19,9 @@ pub mod fallback {}
 pub mod errors {}
 
 #[cfg(feature = "testing")]
+#[doc = include_str!("../docs/guides/streaming.md")]
+pub mod streaming {}
+
+#[cfg(feature = "testing")]
 #[doc = include_str!("../docs/guides/testing.md")]
 pub mod testing {}

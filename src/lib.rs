@@ -29,8 +29,8 @@ pub mod testing;
 pub mod transport;
 
 pub use client::{
-    Call, CallOptions, CaptureBodies, Client, ClientBuilder, FallbackContext, FallbackDecision, Target, TargetHandle,
-    TargetKey, TargetRef, default_fallback,
+    Call, CallOptions, CaptureBodies, Client, ClientBuilder, FallbackContext, FallbackDecision, ReplyStream, Target,
+    TargetHandle, TargetKey, TargetRef, default_fallback,
 };
 pub use error::LlmError;
 pub use http;

@@ -6,6 +6,9 @@
 mod anthropic;
 mod auth;
 mod azure;
+#[cfg(feature = "bedrock")]
+mod bedrock;
+mod capabilities;
 mod compatible;
 mod custom;
 mod endpoint;
@@ -16,19 +19,26 @@ mod headers;
 mod http;
 mod json;
 mod lenient;
+mod made_up;
 mod ollama;
 mod openai;
 mod preset;
 mod refusal;
 mod responses;
 mod rules;
+mod schema;
+mod stream;
 mod template;
 
 pub(crate) use self::http::request_id;
 pub use self::http::{Head, HttpRequest};
 pub use anthropic::{Anthropic, AnthropicFamily, AnthropicSampling};
+pub(crate) use auth::Kept;
 pub use auth::{Auth, AuthHeader, AuthQuery, Authorize, Authorized, Credential, CredentialSource, SourceAuth};
 pub use azure::AzureOpenAi;
+#[cfg(feature = "bedrock")]
+pub use bedrock::{Bedrock, BedrockFamily};
+pub use capabilities::Capabilities;
 pub use compatible::OpenAiCompatible;
 pub use custom::{Custom, Encoded};
 pub use failure::{AnswerFault, Failure, TransportFault};
@@ -39,6 +49,7 @@ pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::{Placeholder, Preset};
 pub use responses::OpenAiResponses;
 pub use rules::{Basis, Classified, RulePack};
+pub use stream::{CustomFraming, Cut, CutFrames, Draft, Frame, FrameFault, Framing, StreamDecoder};
 
 use crate::LlmError;
 use crate::chat::{Reply, Request};
@@ -79,7 +90,15 @@ pub trait Provider: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Writes `request` in the provider's words, without credentials.
+    /// What can be asked of `model` through this adapter. A call that asks for more is refused before anything is sent.
+    /// Default: text alone.
+    fn capabilities(&self, model: &str) -> Capabilities {
+        let _ = model;
+        Capabilities::text()
+    }
+
+    /// Writes `request` in the provider's words, without credentials. [`EncodeContext::stream`] says whether the answer is
+    /// wanted as a stream.
     ///
     /// # Errors
     ///
@@ -90,6 +109,17 @@ pub trait Provider: Send + Sync + 'static {
     /// Reads a complete answer of any status. What is not a usable reply is a [`Failure`]: evidence for the
     /// [rules](Self::rules), borrowed until it is known to be kept.
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>>;
+
+    /// How the body of a streamed answer is cut into frames. Default: server-sent events.
+    fn framing(&self) -> Framing {
+        Framing::Sse
+    }
+
+    /// What reads the frames of one streamed answer; none where the adapter knows no streams.
+    fn stream_decoder(&self, cx: &EncodeContext<'_>) -> Option<Box<dyn StreamDecoder>> {
+        let _ = cx;
+        None
+    }
 
     /// What the provider's errors mean.
     fn rules(&self) -> &RulePack;
@@ -104,12 +134,21 @@ pub trait Provider: Send + Sync + 'static {
 pub struct EncodeContext<'a> {
     /// The model to ask.
     pub model: &'a str,
+    /// Whether the answer is wanted as a stream.
+    pub stream: bool,
 }
 
 impl<'a> EncodeContext<'a> {
     /// A context for `model`.
     pub fn new(model: &'a str) -> Self {
-        Self { model }
+        Self { model, stream: false }
+    }
+
+    /// The same, with the answer wanted as a stream.
+    #[must_use]
+    pub fn streaming(mut self) -> Self {
+        self.stream = true;
+        self
     }
 }
 
@@ -122,12 +161,24 @@ impl<P: Provider + ?Sized> Provider for std::sync::Arc<P> {
         (**self).check()
     }
 
+    fn capabilities(&self, model: &str) -> Capabilities {
+        (**self).capabilities(model)
+    }
+
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
         (**self).encode(request, cx)
     }
 
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
         (**self).decode(head, body)
+    }
+
+    fn framing(&self) -> Framing {
+        (**self).framing()
+    }
+
+    fn stream_decoder(&self, cx: &EncodeContext<'_>) -> Option<Box<dyn StreamDecoder>> {
+        (**self).stream_decoder(cx)
     }
 
     fn rules(&self) -> &RulePack {

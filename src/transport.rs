@@ -1,5 +1,6 @@
 //! The only code that touches the network: requests out, response heads and bodies in.
 
+pub mod framing;
 #[cfg(feature = "reqwest")]
 mod over_reqwest;
 mod response;

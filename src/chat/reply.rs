@@ -1,6 +1,6 @@
 //! What was answered.
 
-use super::{Turn, Usage};
+use super::{Content, Opaque, Part, ToolCall, Turn, Usage};
 use crate::record::Attempt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -9,12 +9,14 @@ use std::time::Duration;
 
 /// An answer, whoever gave it.
 ///
-/// A reply has text, a refusal, or was cut by the token limit before there was either; where nothing usable came, the call
-/// is an error instead.
+/// A reply has text, a refusal, or tool calls, or was cut by the token limit before there was any; where nothing usable
+/// came, the call is an error instead.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
     text: String,
     reasoning: Option<String>,
+    opaque: Vec<Opaque>,
+    tool_calls: Vec<ToolCall>,
     refusal: Option<String>,
     finish_reason: FinishReason,
     usage: Option<Usage>,
@@ -83,6 +85,17 @@ impl Reply {
         self.reasoning.as_deref()
     }
 
+    /// The tools that the model called.
+    pub fn tool_calls(&self) -> &[ToolCall] {
+        &self.tool_calls
+    }
+
+    /// What the provider wants back with the next turn, such as signed blocks of reasoning. [`to_turn`](Self::to_turn)
+    /// takes it along.
+    pub fn opaque(&self) -> &[Opaque] {
+        &self.opaque
+    }
+
     /// The model's words when it declined in a field of their own.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
@@ -132,15 +145,39 @@ impl Reply {
         serde_json::from_str(&self.text)
     }
 
-    /// The reply as a turn, to carry on the conversation.
+    /// The reply as a turn, to carry on the conversation: the words, the tool calls, and what the provider wants back.
     pub fn to_turn(&self) -> Turn {
-        Turn::assistant(if self.text.is_empty() { self.refusal.as_deref().unwrap_or_default() } else { &self.text })
+        // Mere line breaks beside tool calls are common, and refused by some providers when they come back.
+        let text = if self.text.trim().is_empty() { "" } else { &self.text };
+        let words = if text.is_empty() { self.refusal.as_deref().unwrap_or_default() } else { text };
+        let content = if self.opaque.is_empty() {
+            Some(words).filter(|words| !words.is_empty() || self.tool_calls.is_empty()).map(Content::from)
+        } else {
+            let blocks = self.opaque.iter().cloned().map(Part::Reasoning);
+            let text = Some(words).filter(|words| !words.is_empty()).map(Part::text);
+            Some(Content::Parts(blocks.chain(text).collect()))
+        };
+        Turn::Assistant { content, tool_calls: self.tool_calls.clone() }
     }
 
     /// With what the model thought aloud.
     #[must_use]
     pub fn with_reasoning(mut self, reasoning: impl Into<Option<String>>) -> Self {
         self.reasoning = reasoning.into();
+        self
+    }
+
+    /// With tool calls.
+    #[must_use]
+    pub fn with_tool_calls(mut self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
+        self.tool_calls = calls.into_iter().collect();
+        self
+    }
+
+    /// With what the provider wants back.
+    #[must_use]
+    pub fn with_opaque(mut self, blocks: impl IntoIterator<Item = Opaque>) -> Self {
+        self.opaque = blocks.into_iter().collect();
         self
     }
 

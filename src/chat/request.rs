@@ -1,11 +1,11 @@
 //! What is asked, whoever answers.
 
-use super::{Content, Turn};
+use super::{Content, Output, Reasoning, Tool, ToolChoice, Turn, TurnRef};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What is asked: system text, history, the current words of the user, and how to sample. Plain data, the same for every
-/// provider.
+/// What is asked: system text, history, the current words of the user, tools, the form of the answer, and how to sample.
+/// Plain data, the same for every provider.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -19,6 +19,21 @@ pub struct Request {
     /// What the user says now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<Content>,
+    /// The tools that the model may call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Tool>,
+    /// Whether it calls tools, and which.
+    #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
+    pub tool_choice: ToolChoice,
+    /// Whether it may call several tools at once. Not sent unless set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel_tool_calls: Option<bool>,
+    /// The form of the answer.
+    #[serde(default, skip_serializing_if = "Output::is_text")]
+    pub output: Output,
+    /// How much the model is to think before it answers. Not sent unless set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Reasoning>,
     /// How to sample.
     #[serde(default, skip_serializing_if = "Sampling::is_unset")]
     pub sampling: Sampling,
@@ -33,10 +48,40 @@ impl Request {
         Self { user: Some(content.into()), ..Self::default() }
     }
 
+    /// The request with a turn after everything so far: what the user says now becomes history, and words of the user
+    /// become what they say now.
+    ///
+    /// ```
+    /// use steadfast::chat::{Request, Turn};
+    /// let request = Request::user("Hello").then(Turn::assistant("How can I help?")).then(Turn::user("Tell me a joke"));
+    /// assert_eq!(request.history.len(), 2);
+    /// assert_eq!(request.user, Some("Tell me a joke".into()));
+    /// ```
+    #[must_use]
+    pub fn then(mut self, turn: Turn) -> Self {
+        self.history.extend(self.user.take().map(Turn::user));
+        match turn {
+            Turn::User { content } => self.user = Some(content),
+            turn => self.history.push(turn),
+        }
+        self
+    }
+
     /// Every turn in order, the current words of the user last.
-    pub fn turns(&self) -> impl Iterator<Item = (bool, &Content)> {
-        let history = self.history.iter().map(|turn| (matches!(turn, Turn::User { .. }), turn.content()));
-        history.chain(self.user.iter().map(|content| (true, content)))
+    pub fn turns(&self) -> impl Iterator<Item = TurnRef<'_>> {
+        self.history.iter().map(TurnRef::from).chain(self.user.iter().map(TurnRef::User))
+    }
+
+    /// Every text in order and whether it is the user's: of a conversation that is text alone, every turn.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (bool, &str)> {
+        let with_role = |turn| match turn {
+            TurnRef::Assistant(content, _) => (false, content),
+            TurnRef::Tool(_) => (true, None),
+            TurnRef::User(content) => (true, Some(content)),
+        };
+        self.turns().map(with_role).flat_map(|(is_user, content)| {
+            content.into_iter().flat_map(Content::texts).map(move |text| (is_user, text))
+        })
     }
 }
 

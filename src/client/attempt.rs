@@ -7,10 +7,9 @@ use super::failure::{AttemptFailure, line, verdict_of, what};
 use super::scope::{Scope, reason};
 use super::target::ReadyTarget;
 use crate::LlmError;
-use crate::chat::Reply;
 use crate::error::Redactor;
 use crate::observe::EventKind;
-use crate::provider::{Auth, Failure, Head, HttpRequest, TransportFault, request_id};
+use crate::provider::{Auth, EncodeContext, Failure, Head, HttpRequest, TransportFault, request_id};
 use crate::record::{ErrorCode, ErrorKind};
 use crate::resilience::clock::{wall_at, wall_now};
 use crate::resilience::{Advice, AttemptContext, Health, Interrupt, LimitHint, Operation, Retry, Signal, Verdict};
@@ -19,8 +18,9 @@ use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use std::error::Error;
 use std::fmt::Write as _;
+use std::marker::PhantomData;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// How much of the body of a failure is read, and for how long.
 const FAILURE_BODY: usize = 1 << 20;
@@ -29,49 +29,72 @@ const FAILURE_BODY_TIME: Duration = Duration::from_secs(5);
 /// The longest id of a request that is kept, in characters.
 const REQUEST_ID: usize = 256;
 
-/// The attempts of one call on one target.
-pub(super) struct TargetOperation<'a> {
-    client: &'a Inner,
-    scope: &'a Scope<'a>,
-    target: &'a ReadyTarget,
-    options: &'a CallOptions,
+/// The attempts of one call on one target. `T` says what is made of an answer.
+pub(super) struct TargetOperation<'a, T> {
+    pub(super) client: &'a Inner,
+    scope: &'a Scope,
+    pub(super) target: &'a ReadyTarget,
+    pub(super) options: &'a CallOptions,
     retry: &'a Retry,
-    model: &'a str,
-    /// What every attempt sends, without credentials.
-    request: HttpRequest,
-    /// When the running attempt was sent, if it was.
-    sent_at: Option<tokio::time::Instant>,
+    pub(super) model: &'a str,
+    sent: Sent,
     /// The failure whose body the running attempt is reading: what is left of it when the attempt is cut off.
     refusal: Option<(Head, BytesMut)>,
     attempts: u32,
-    /// The credentials of the running attempt.
-    applied: Applied,
     /// Whether a kept token was rejected already.
     token_rejected: bool,
+    takes: PhantomData<fn() -> T>,
 }
 
-/// A successful attempt.
-pub(super) struct Answered {
-    pub(super) reply: Reply,
-    pub(super) limits: Option<Box<LimitHint>>,
+/// What an attempt sends, and what of it an error may show.
+pub(super) struct Sent {
+    /// What every attempt sends, without credentials.
+    pub(super) request: HttpRequest,
+    /// When the running attempt was sent, if it was.
+    pub(super) at: Option<Instant>,
+    /// The credentials of the running attempt.
+    applied: Applied,
 }
 
-impl<'a> TargetOperation<'a> {
-    pub(super) fn new(
-        client: &'a Inner,
-        scope: &'a Scope<'a>,
-        target: &'a ReadyTarget,
-        options: &'a CallOptions,
-        retry: &'a Retry,
-        model: &'a str,
-        mut request: HttpRequest,
-    ) -> Self {
-        for (name, value) in options.headers.iter().flat_map(|headers| headers.iter()) {
+/// What is made of an answer whose status is a success: a whole reply, or an open stream.
+pub(super) trait Take: Sized {
+    type Output: Send;
+
+    /// What the adapter is told when it encodes the request.
+    fn context(model: &str) -> EncodeContext<'_>;
+
+    /// Reads as much of the answer as is needed.
+    fn take(
+        op: &TargetOperation<'_, Self>,
+        response: Response,
+    ) -> impl Future<Output = Result<Self::Output, AttemptFailure>> + Send;
+}
+
+/// Where the attempts of a call are made.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) client: &'a Inner,
+    pub(super) scope: &'a Scope,
+    pub(super) target: &'a ReadyTarget,
+    pub(super) options: &'a CallOptions,
+    pub(super) retry: &'a Retry,
+    pub(super) model: &'a str,
+}
+
+impl<'a, T: Take> TargetOperation<'a, T> {
+    pub(super) fn new(place: Place<'a>, mut request: HttpRequest) -> Self {
+        for (name, value) in place.options.headers.iter().flat_map(|headers| headers.iter()) {
             request.headers.insert(name, value.clone());
         }
-        if let Some(id) = options.request_id.as_deref().and_then(|id| http::HeaderValue::from_str(id).ok()) {
+        if let Some(id) = place.options.request_id.as_deref().and_then(|id| http::HeaderValue::from_str(id).ok()) {
             request.headers.insert("x-client-request-id", id);
         }
+        Self::again(place, Sent { request, at: None, applied: Applied::default() })
+    }
+
+    /// The operation of a request that was sent: to say what became of it later.
+    pub(super) fn again(place: Place<'a>, sent: Sent) -> Self {
+        let Place { client, scope, target, options, retry, model } = place;
         Self {
             client,
             scope,
@@ -79,13 +102,17 @@ impl<'a> TargetOperation<'a> {
             options,
             retry,
             model,
-            request,
-            sent_at: None,
+            sent,
             refusal: None,
             attempts: 0,
-            applied: Applied::default(),
             token_rejected: false,
+            takes: PhantomData,
         }
+    }
+
+    /// What was sent.
+    pub(super) fn into_sent(self) -> Sent {
+        self.sent
     }
 
     /// How many attempts were made.
@@ -93,16 +120,18 @@ impl<'a> TargetOperation<'a> {
         self.attempts
     }
 
-    async fn send(&mut self, cx: AttemptContext<'_>) -> Result<Answered, AttemptFailure> {
+    async fn send(&mut self, cx: AttemptContext<'_>) -> Result<T::Output, AttemptFailure> {
         self.attempts += 1;
-        (self.sent_at, self.refusal) = (None, None);
-        let mut request = self.request.clone();
+        (self.sent.at, self.refusal) = (None, None);
+        let mut request = self.sent.request.clone();
         let auth = self.target.provider.auth();
-        self.applied = match self.target.credentials.apply(auth, self.options, &mut request).await {
+        self.sent.applied = match self.target.credentials.apply(auth, self.options, &mut request).await {
             Ok(applied) => applied,
             Err(error) => return Err(Self::unauthorized(error)),
         };
-        self.sent_at = Some(tokio::time::Instant::now());
+        // Only some credentials take time.
+        let waits = matches!(auth, Auth::Source(_) | Auth::Custom(_));
+        self.sent.at = Some(if waits { Instant::now() } else { cx.started });
         cx.progress.sent();
         let mut response = match self.client.sender.send(request).await {
             Ok(response) => response,
@@ -122,34 +151,17 @@ impl<'a> TargetOperation<'a> {
             let (head, body) = (head.clone(), body.split().freeze());
             return Err(self.refused(&head, &body));
         }
-        let body = response.read(self.client.max_response_bytes).await.map_err(|error| self.broken(error))?;
-        self.read(&response.head, &body)
+        T::take(self, response).await
     }
 
     /// Your own HTTP client may have followed a redirect, and taken a key along.
     fn tell_redirect(&self, response: &Response) {
         if self.scope.is_observed()
             && let Some(url) = response.url()
-            && url.origin() != self.request.url.origin()
+            && url.origin() != self.sent.request.url.origin()
         {
             let to = url.origin().ascii_serialization();
             self.scope.tell(Some((self.target, self.model)), || EventKind::Redirected { to });
-        }
-    }
-
-    fn read(&self, head: &Head, body: &Bytes) -> Result<Answered, AttemptFailure> {
-        match self.target.provider.decode(head, body) {
-            Ok(mut reply) => {
-                if self.options.keep_raw {
-                    reply.keep_raw(body.clone());
-                }
-                Ok(Answered { reply, limits: self.hint(head).map(Box::new) })
-            }
-            Err(failure) => {
-                let failed = self.failed(failure, Some(head), None);
-                // A success whose body is of no use was still paid for.
-                Err(AttemptFailure { spent: None, ..failed })
-            }
         }
     }
 
@@ -163,7 +175,7 @@ impl<'a> TargetOperation<'a> {
         if head.status.is_redirection()
             && let Some(to) = head.header("location")
         {
-            let to = self.redactor().owned(origin(to, &self.request.url));
+            let to = self.redactor().owned(origin(to, &self.sent.request.url));
             _ = write!(failed.what, ": redirects to {to}, which is not followed; is the base URL right?");
             let message = line(None, &failed.what, None, failed.error.provider_message());
             failed = failed.change(|record| record.message = message);
@@ -178,10 +190,11 @@ impl<'a> TargetOperation<'a> {
         AttemptFailure { error, verdict, what, spent: None, limits: None }
     }
 
-    /// A 401 to a token that was kept says that it is old: another is fetched, and the attempt is worth repeating, once.
+    /// A provider that does not accept credentials that were kept says that they are old: others are fetched, and the attempt
+    /// is worth repeating, once.
     fn fresh_token(&mut self, mut failed: AttemptFailure) -> AttemptFailure {
-        if let (Some(token), Some(ErrorCode::Authentication)) = (self.applied.kept_token, failed.error.code()) {
-            self.target.credentials.reject(token);
+        if let (Some(token), Some(ErrorCode::Authentication)) = (self.sent.applied.kept_token, failed.error.code()) {
+            self.target.credentials.reject(self.target.provider.auth(), token);
             if !std::mem::replace(&mut self.token_rejected, true) {
                 failed.verdict.retry = Advice::After(Duration::ZERO);
                 failed = failed.change(|record| record.retryable = true);
@@ -191,13 +204,13 @@ impl<'a> TargetOperation<'a> {
     }
 
     /// The connection failed.
-    fn broken(&self, error: TransportError) -> AttemptFailure {
+    pub(super) fn broken(&self, error: TransportError) -> AttemptFailure {
         let failure = Failure::transport(error.fault());
         self.failed(failure, None, Some(error.into_source()))
     }
 
     /// Turns evidence into an error, with the request that was sent, and without a secret.
-    fn failed(
+    pub(super) fn failed(
         &self,
         failure: Failure<'_>,
         head: Option<&Head>,
@@ -256,7 +269,8 @@ impl<'a> TargetOperation<'a> {
         }
     }
 
-    fn hint(&self, head: &Head) -> Option<LimitHint> {
+    /// What an answer says of the provider's limits, where the limiter follows it.
+    pub(super) fn hint(&self, head: &Head) -> Option<LimitHint> {
         let follows = self.target.guards.limiter.as_ref().is_some_and(crate::resilience::Limiter::follows);
         if follows { self.target.rules().limits(&head.headers, Some(wall_now())) } else { None }
     }
@@ -268,17 +282,23 @@ impl<'a> TargetOperation<'a> {
             Auth::Query(query) => redactor.secret(query.secret()),
             Auth::None | Auth::Source(_) | Auth::Custom(_) => {}
         }
-        for secret in &self.applied.secrets {
+        for secret in &self.sent.applied.secrets {
             redactor.secret(secret);
         }
-        redactor.header_secrets(&self.request.headers);
-        redactor.url_secrets(&self.request.url);
+        redactor.header_secrets(&self.sent.request.headers);
+        redactor.url_secrets(&self.sent.request.url);
         redactor
     }
 
+    /// The failure with the request that was sent, if it was.
+    pub(super) fn with_request(&self, failure: AttemptFailure) -> AttemptFailure {
+        let request = self.sent.at.map(|_| self.snapshot(&self.redactor()));
+        failure.change(|record| record.request = request)
+    }
+
     fn snapshot(&self, redactor: &Redactor) -> crate::record::RequestSnapshot {
-        let sent_at = wall_at(self.sent_at.unwrap_or_else(tokio::time::Instant::now));
-        self.client.capture.request(self.target, self.model, &self.request, redactor, sent_at)
+        let sent_at = wall_at(self.sent.at.unwrap_or_else(Instant::now));
+        self.client.capture.request(self.target, self.model, &self.sent.request, redactor, sent_at)
     }
 }
 
@@ -305,14 +325,14 @@ fn root_cause(error: &(dyn Error + Send + Sync)) -> String {
     cause.to_string()
 }
 
-impl Operation for TargetOperation<'_> {
-    type Output = Answered;
+impl<T: Take> Operation for TargetOperation<'_, T> {
+    type Output = T::Output;
     type Error = AttemptFailure;
 
     fn attempt<'a>(
         &'a mut self,
         cx: AttemptContext<'a>,
-    ) -> impl Future<Output = Result<Answered, AttemptFailure>> + Send {
+    ) -> impl Future<Output = Result<T::Output, AttemptFailure>> + Send {
         self.send(cx)
     }
 
@@ -331,8 +351,7 @@ impl Operation for TargetOperation<'_> {
                 AttemptFailure { verdict: verdict_of(&error), error, what, spent: None, limits: None }
             }
         };
-        let request = self.sent_at.map(|_| self.snapshot(&self.redactor()));
-        failure.change(|record| record.request = request)
+        self.with_request(failure)
     }
 
     fn classify(&self, failure: &AttemptFailure) -> Verdict {

@@ -21,12 +21,14 @@ use tokio_util::sync::CancellationToken;
 /// | setting | default |
 /// |---|---|
 /// | `retry`, `timeout`, `defaults` | for targets that set none: [`Retry::default`], 120 s, nothing |
+/// | `idle_timeout`, `stall_timeout` (streams), for targets that set none | 60 s, none |
 /// | `deadline` | none |
 /// | `connect_timeout` | 10 s |
 /// | `fallback_on` | [`default_fallback`](crate::default_fallback) |
 /// | `fallback_reserve` | 0.25 of the deadline |
 /// | `capture_bodies`, `capture_limit` | on failure, 64 KiB |
 /// | `max_response_bytes` | 256 MiB |
+/// | `max_event_bytes` (streams) | 16 MiB |
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct ClientBuilder {
     targets: Vec<Target>,
@@ -38,6 +40,7 @@ pub struct ClientBuilder {
     capture: Capture,
     invalid_headers: Vec<String>,
     max_response_bytes: u64,
+    max_event_bytes: usize,
     seed: Option<u64>,
     transport: Option<Sender>,
     observers: Observers,
@@ -47,7 +50,11 @@ impl ClientBuilder {
     pub(super) fn new(primary: Target) -> Self {
         Self {
             targets: vec![primary],
-            soft: SoftSettings { timeout: Some(Duration::from_secs(120)), ..SoftSettings::default() },
+            soft: SoftSettings {
+                timeout: Some(Duration::from_secs(120)),
+                idle_timeout: Some(Duration::from_secs(60)),
+                ..SoftSettings::default()
+            },
             deadline: None,
             connect_timeout: Some(Duration::from_secs(10)),
             cancel: None,
@@ -55,6 +62,7 @@ impl ClientBuilder {
             capture: Capture::default(),
             invalid_headers: Vec::new(),
             max_response_bytes: 256 << 20,
+            max_event_bytes: 16 << 20,
             seed: None,
             transport: None,
             observers: Observers::default(),
@@ -76,6 +84,18 @@ impl ClientBuilder {
     /// Sets the longest attempt, for targets and calls that do not say; `None` is no limit.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.soft.timeout = timeout.into();
+        self
+    }
+
+    /// Sets the longest silence of a stream in bytes, for targets and calls that do not say; `None` is no limit.
+    pub fn idle_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.soft.idle_timeout = timeout.into();
+        self
+    }
+
+    /// Sets the longest gap between chunks with content, for targets and calls that do not say; `None` is no limit.
+    pub fn stall_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.soft.stall_timeout = timeout.into();
         self
     }
 
@@ -161,6 +181,12 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets the largest event of a stream, in bytes.
+    pub fn max_event_bytes(mut self, bytes: usize) -> Self {
+        self.max_event_bytes = bytes;
+        self
+    }
+
     /// Makes chance repeatable: the same seed gives the same jitter.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -205,6 +231,7 @@ impl ClientBuilder {
             "more than zero, or none",
         );
         problems.require(self.max_response_bytes > 0, "max_response_bytes", 0, "at least 1 byte");
+        problems.require(self.max_event_bytes > 0, "max_event_bytes", 0, "at least 1 byte");
         for name in &self.invalid_headers {
             problems.require(false, "capture_header", format_args!("{name:?}"), "the name of an HTTP header");
         }
@@ -236,6 +263,7 @@ impl ClientBuilder {
             fallback: self.fallback,
             capture: self.capture,
             max_response_bytes: self.max_response_bytes,
+            max_event_bytes: self.max_event_bytes,
             random,
             observers,
         })))

@@ -1,7 +1,11 @@
 //! One call: what is asked, and how this time.
 
+mod expected;
+
+pub(super) use expected::Expected;
+
 use super::target::TargetRef;
-use crate::chat::{Content, Request, Sampling, Setting, Turn};
+use crate::chat::{Content, JsonSchema, Output, Reasoning, Request, Sampling, Setting, Tool, ToolChoice, Turn};
 use crate::error::is_secret_header;
 use crate::resilience::Retry;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -38,6 +42,8 @@ pub struct CallOptions {
     pub(crate) max_retries: Option<u32>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) timeout: Option<Option<Duration>>,
+    pub(crate) idle_timeout: Option<Option<Duration>>,
+    pub(crate) stall_timeout: Option<Option<Duration>>,
     pub(crate) deadline: Option<Option<Duration>>,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) request_id: Option<String>,
@@ -46,6 +52,10 @@ pub struct CallOptions {
     pub(crate) models: Vec<(TargetRef, String)>,
     pub(crate) without: Vec<Setting>,
     pub(crate) keep_raw: bool,
+    /// Whether a stream only passes its chunks on.
+    pub(crate) pass_through: bool,
+    pub(crate) merge_turns: bool,
+    pub(crate) expected: Expected,
     pub(crate) estimated_tokens: Option<u32>,
 }
 
@@ -53,6 +63,11 @@ impl CallOptions {
     /// Whether the call brings a header of this name.
     pub(super) fn has_header(&self, name: &HeaderName) -> bool {
         self.headers.as_ref().is_some_and(|headers| headers.contains_key(name))
+    }
+
+    /// Whether the call adds any header.
+    pub(super) fn adds_headers(&self) -> bool {
+        self.headers.is_some() || self.request_id.is_some()
     }
 }
 
@@ -71,6 +86,69 @@ impl Call {
     /// Sets the turns so far.
     pub fn history(mut self, turns: impl IntoIterator<Item = Turn>) -> Self {
         self.request.history = turns.into_iter().collect();
+        self
+    }
+
+    /// Adds a turn after everything so far; see [`Request::then`].
+    pub fn then(mut self, turn: Turn) -> Self {
+        self.request = self.request.then(turn);
+        self
+    }
+
+    /// Whether the current words of the user are joined to a history that ends with the user, for callers whose
+    /// history is not theirs to order. Default: no, such a history is `invalid_history`.
+    pub fn merge_turns(mut self, merge: bool) -> Self {
+        self.options.merge_turns = merge;
+        self
+    }
+
+    /// Adds a tool that the model may call.
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.request.tools.push(tool);
+        self
+    }
+
+    /// Adds tools that the model may call.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.request.tools.extend(tools);
+        self
+    }
+
+    /// Sets whether the model calls tools, and which. Default: as it sees fit.
+    pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
+        self.request.tool_choice = choice;
+        self
+    }
+
+    /// Sets whether the model may call several tools at once. Default: the provider's own.
+    pub fn parallel_tool_calls(mut self, parallel: bool) -> Self {
+        self.request.parallel_tool_calls = Some(parallel);
+        self
+    }
+
+    /// Sets the form of the answer. Default: text.
+    pub fn output(mut self, output: Output) -> Self {
+        self.request.output = output;
+        self
+    }
+
+    /// Asks for JSON of any form. The reply is parsed, once: [`Reply::json`](crate::chat::Reply::json) reads what is kept.
+    /// An answer that is no JSON is `json_parse_failed`. Some providers want the word JSON in the prompt too.
+    pub fn json(self) -> Self {
+        self.output(Output::Json)
+    }
+
+    /// Asks for JSON of this schema, and validates the reply against it, whatever the provider promises. An answer that
+    /// does not fit is `schema_mismatch`, with the places. `name` is told to providers that want one: letters, digits, `_`
+    /// and `-`.
+    pub fn schema(self, name: impl Into<String>, schema: impl Into<Value>) -> Self {
+        self.output(Output::Schema(JsonSchema::new(name, schema)))
+    }
+
+    /// Sets how much the model is to think before it answers: a [`Reasoning`], or an [`Effort`](crate::chat::Effort).
+    /// Default: the provider's own.
+    pub fn reasoning(mut self, reasoning: impl Into<Reasoning>) -> Self {
+        self.request.reasoning = Some(reasoning.into());
         self
     }
 
@@ -172,9 +250,29 @@ impl Call {
         self
     }
 
-    /// Sets the longest attempt, from sending to the complete body; `None` is no limit.
+    /// Sets the longest attempt, from sending to the complete body, or to the first chunk with content of a stream; `None`
+    /// is no limit.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.options.timeout = Some(timeout.into());
+        self
+    }
+
+    /// Sets the longest silence of a stream in bytes; keep-alives count as life. `None` is no limit.
+    pub fn idle_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.options.idle_timeout = Some(timeout.into());
+        self
+    }
+
+    /// Sets the longest gap between chunks with content of a stream; keep-alives do not count. `None` is no limit.
+    pub fn stall_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.options.stall_timeout = Some(timeout.into());
+        self
+    }
+
+    /// Whether a stream puts the reply together while it passes its chunks on. Default: yes. Without, its memory does not grow
+    /// with its length, and [`ReplyStream::into_reply`](crate::ReplyStream::into_reply) is `invalid_call`.
+    pub fn accumulate(mut self, accumulate: bool) -> Self {
+        self.options.pass_through = !accumulate;
         self
     }
 
@@ -203,7 +301,7 @@ impl Call {
         self
     }
 
-    /// Keeps the provider's body in [`Reply::raw`](crate::chat::Reply::raw).
+    /// Keeps the provider's body in [`Reply::raw`](crate::chat::Reply::raw); of a stream it is not kept.
     pub fn keep_raw(mut self, keep: bool) -> Self {
         self.options.keep_raw = keep;
         self

@@ -1,59 +1,100 @@
 //! The walk over the targets of a call.
 
-use super::attempt::TargetOperation;
+use super::attempt::{Place, Sent, Take, TargetOperation};
 use super::call::{Call, CallOptions};
 use super::failure::{Human, TargetFailure, aborted, limit_refused, line, record, target_attempt, target_failure};
 use super::fallback::{FallbackContext, FallbackDecision};
 use super::scope::Scope;
 use super::target::ReadyTarget;
+use super::whole::{Answered, Whole};
 use super::{Inner, check, estimate};
 use crate::LlmError;
-use crate::chat::{AnsweredBy, Reply, Request};
+use crate::chat::{AnsweredBy, Reply, Request, Usage};
 use crate::observe::EventKind;
-use crate::provider::EncodeContext;
 use crate::record::{Attempt, ErrorCode, ErrorKind, TargetAttempt};
 use crate::resilience::clock::later;
-use crate::resilience::{Cancel, End, LimitHint, Retry, Run, execute};
+use crate::resilience::{Cancel, End, Lease, LimitHint, Retry, Run, execute};
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tokio::time::Instant;
 
-pub(super) async fn run(client: &Inner, call: Call) -> Result<Reply, LlmError> {
+/// Asks, and waits for the whole answer.
+pub(super) async fn run(client: &Inner, mut call: Call) -> Result<Reply, LlmError> {
     let started = Instant::now();
-    let Call { request, options } = call;
+    let Call { request, options } = &mut call; // not moved: they are large
     let scope = Scope::begin(&client.observers, &client.random, options.request_id.as_deref(), started);
-    let answer = match check::check(client, &request, &options) {
-        Ok(()) => ask_in_order(client, request, &options, started, &scope).await,
+    let answer = match check::check(client, request, options) {
+        Ok(()) => ask_in_order::<Whole>(client, request, options, started, &scope).await,
         Err(error) => Err(error),
     };
-    match &answer {
-        Ok(reply) => {
-            let place = reply.target().index;
+    match answer {
+        Ok(won) => {
+            let Won { place, output: Answered { mut reply, limits }, lease, .. } = won;
             let target = &client.targets[place];
-            scope.finish(Some((target, model_of(place, target, &options))), None);
+            let model = model_of(place, target, options);
+            let ended = Instant::now();
+            lease.succeed_at(ended, spent(reply.usage()));
+            follow(target, limits.as_deref());
+            let by = answered_by(place, target, won.attempts, ended - started);
+            reply.answered(by, won.history);
+            if let Some(usage) = reply.usage() {
+                scope.tell(Some((target, model)), || EventKind::Usage { usage: *usage });
+            }
+            scope.finish(Some((target, model)), None);
+            Ok(reply)
         }
-        Err(error) => scope.finish(None, Some(error)),
+        Err(error) => {
+            scope.finish(None, Some(&error));
+            Err(error)
+        }
     }
-    answer
+}
+
+/// The tokens that an answer spent, for the limiter.
+pub(super) fn spent(usage: Option<&Usage>) -> Option<u32> {
+    usage.map(|usage| u32::try_from(usage.total).unwrap_or(u32::MAX))
+}
+
+/// Who answered.
+pub(super) fn answered_by(place: usize, target: &ReadyTarget, attempts: u32, elapsed: Duration) -> AnsweredBy {
+    let (name, provider) = (target.name.clone(), target.provider_name.clone());
+    AnsweredBy { index: place, name, provider, attempts, elapsed }
 }
 
 /// The model that a call asks of a target.
-fn model_of<'a>(place: usize, target: &'a ReadyTarget, options: &'a CallOptions) -> &'a str {
+pub(super) fn model_of<'a>(place: usize, target: &'a ReadyTarget, options: &'a CallOptions) -> &'a str {
     let own = options.models.iter().rev().find(|(which, _)| which.means(place, &target.name));
     own.map_or(&*target.model, |(_, model)| model)
 }
 
-async fn ask_in_order(
+/// The target that answered: what it gave, and everything that came before it.
+pub(super) struct Won<O> {
+    pub(super) place: usize,
+    pub(super) output: O,
+    /// What the call holds of the target, to be settled.
+    pub(super) lease: Lease,
+    pub(super) sent: Sent,
+    /// How many attempts it took on this target.
+    pub(super) attempts: u32,
+    /// Every failed attempt, on all targets; the last `attempts - 1` of them on this one.
+    pub(super) history: Vec<Attempt>,
+    /// The targets that failed before.
+    pub(super) failed: Vec<TargetAttempt>,
+}
+
+/// Asks one target after the other until one answers.
+pub(super) async fn ask_in_order<T: Take>(
     client: &Inner,
-    mut request: Request,
+    request: &mut Request,
     options: &CallOptions,
     started: Instant,
-    scope: &Scope<'_>,
-) -> Result<Reply, LlmError> {
+    scope: &Scope,
+) -> Result<Won<T::Output>, LlmError> {
     let deadline = options.deadline.unwrap_or(client.deadline).map(|deadline| later(started, deadline));
     let cancel = Cancel::either(options.cancel.as_ref(), client.cancel.as_ref());
-    let own_sampling = std::mem::take(&mut request.sampling);
+    // What the call asked for itself, once the defaults of a target have been added to it.
+    let mut own_sampling = None;
     let mut walk = Walk { client, scope, started, deadline, failures: Vec::new(), history: Vec::new() };
 
     for (place, target) in client.targets.iter().enumerate() {
@@ -63,29 +104,23 @@ async fn ask_in_order(
         }
         let model = model_of(place, target, options);
         walk.tell_fallback(place, target, model);
-        request.sampling = own_sampling.clone().or(&target.sampling);
-        for setting in &options.without {
-            request.sampling.unset(*setting);
+        if own_sampling.is_some() || !target.sampling.is_unset() || !options.without.is_empty() {
+            let own = own_sampling.get_or_insert_with(|| request.sampling.clone());
+            request.sampling = own.clone().or(&target.sampling);
+            for setting in &options.without {
+                request.sampling.unset(*setting);
+            }
         }
-        let failure =
-            match walk.ask(place, target, Asked { model, request: &request, options, retry: &retry, cancel }).await {
-                Ok(Answer { mut reply, attempts, mut before }) => {
-                    walk.history.append(&mut before);
-                    let by = AnsweredBy {
-                        index: place,
-                        name: target.name.clone(),
-                        provider: target.provider_name.clone(),
-                        attempts,
-                        elapsed: started.elapsed(),
-                    };
-                    reply.answered(by, walk.history);
-                    if let Some(usage) = reply.usage() {
-                        scope.tell(Some((target, model)), || EventKind::Usage { usage: *usage });
-                    }
-                    return Ok(reply);
-                }
-                Err(failure) => failure,
-            };
+        let at = Place { client, scope, target, options, retry: &retry, model };
+        let failure = match walk.ask::<T>(place, at, request, cancel).await {
+            Ok(answer) => {
+                let Answer { output, lease, sent, attempts, mut before } = answer;
+                walk.history.append(&mut before);
+                let failed = walk.failures.into_iter().map(|failure| failure.listed).collect();
+                return Ok(Won { place, output, lease, sent, attempts, history: walk.history, failed });
+            }
+            Err(failure) => failure,
+        };
         let may_repeat = retry.idempotent || !failure.sent;
         if walk.failed(place, target, model, failure) == FallbackDecision::Stop || !may_repeat {
             break;
@@ -94,19 +129,11 @@ async fn ask_in_order(
     Err(walk.exhausted())
 }
 
-/// What one target is asked, and how.
-#[derive(Clone, Copy)]
-struct Asked<'a> {
-    model: &'a str,
-    request: &'a Request,
-    options: &'a CallOptions,
-    retry: &'a Retry,
-    cancel: Cancel<'a>,
-}
-
-/// The reply of a target, and what it took.
-struct Answer {
-    reply: Reply,
+/// The answer of a target, and what it took.
+struct Answer<O> {
+    output: O,
+    lease: Lease,
+    sent: Sent,
     attempts: u32,
     /// The failed attempts before it.
     before: Vec<Attempt>,
@@ -115,7 +142,7 @@ struct Answer {
 /// A chain on its way: what has failed so far.
 struct Walk<'a> {
     client: &'a Inner,
-    scope: &'a Scope<'a>,
+    scope: &'a Scope,
     started: Instant,
     deadline: Option<Instant>,
     failures: Vec<Failure>,
@@ -158,23 +185,26 @@ impl Walk<'_> {
     }
 
     /// Asks one target.
-    async fn ask(&self, place: usize, target: &ReadyTarget, asked: Asked<'_>) -> Result<Answer, TargetFailure> {
-        let Asked { model, request, options, retry, cancel } = asked;
-        let encoded = target.provider.encode(request, &EncodeContext::new(model)).map_err(refused)?;
+    async fn ask<T: Take>(
+        &self,
+        place: usize,
+        at: Place<'_>,
+        request: &Request,
+        cancel: Cancel<'_>,
+    ) -> Result<Answer<T::Output>, TargetFailure> {
+        let Place { target, options, retry, model, .. } = at;
+        let encoded = target.provider.encode(request, &T::context(model)).map_err(refused)?;
         let end = self.end(place);
         let cost = estimate::estimate(target, request, options.estimated_tokens);
         self.check_queue(place, target, cost, end)?;
         let run = Run { retry: Some(retry), timeout: options.timeout, end, cancel, cost, key: model };
-        let mut op = TargetOperation::new(self.client, self.scope, target, options, retry, model, encoded);
+        let mut op = TargetOperation::<T>::new(at, encoded);
         let mut tried = Vec::new();
         let random = &self.client.random;
         match execute(&target.guards, retry, target.timeout, random, run, &mut op, &mut tried).await {
-            Ok((answered, lease)) => {
-                let usage = answered.reply.usage();
-                lease.succeed(usage.map(|usage| u32::try_from(usage.total).unwrap_or(u32::MAX)));
-                follow(target, answered.limits.as_deref());
+            Ok((output, lease)) => {
                 let before = tried.into_iter().map(record).collect();
-                Ok(Answer { reply: answered.reply, attempts: op.attempts(), before })
+                Ok(Answer { output, lease, attempts: op.attempts(), sent: op.into_sent(), before })
             }
             Err(failed) => Err(target_failure(target, failed, matches!(end, Some(End::Reserve(_))))),
         }
@@ -290,7 +320,7 @@ fn refused(error: LlmError) -> TargetFailure {
 }
 
 /// The target's settings for retries, with those of the call in their place.
-fn effective_retry<'a>(target: &'a ReadyTarget, options: &'a CallOptions) -> Cow<'a, Retry> {
+pub(super) fn effective_retry<'a>(target: &'a ReadyTarget, options: &'a CallOptions) -> Cow<'a, Retry> {
     let base = options.retry.as_deref().unwrap_or(&target.retry);
     if options.max_retries.is_none() && options.idempotent.is_none() {
         return Cow::Borrowed(base);
@@ -302,7 +332,7 @@ fn effective_retry<'a>(target: &'a ReadyTarget, options: &'a CallOptions) -> Cow
 }
 
 /// Lets the limiter pace by what a successful answer says of the provider's limits.
-fn follow(target: &ReadyTarget, limits: Option<&LimitHint>) {
+pub(super) fn follow(target: &ReadyTarget, limits: Option<&LimitHint>) {
     if let (Some(limiter), Some(hint)) = (&target.guards.limiter, limits) {
         limiter.follow(hint);
     }

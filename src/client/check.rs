@@ -1,22 +1,50 @@
 //! What cannot be right anywhere is found before the first target is tried.
 
+mod history;
+mod media;
+mod output;
+mod tools;
+
 use super::Inner;
 use super::call::{CallOptions, extra_is_object};
 use super::target::TargetRef;
 use crate::LlmError;
-use crate::chat::{Request, Turn};
-use crate::record::{ErrorCode, Issues};
+use crate::chat::{Content, Request};
+use crate::record::ErrorCode;
 use std::time::Duration;
 
-pub(super) fn check(client: &Inner, request: &Request, options: &CallOptions) -> Result<(), LlmError> {
+/// Checks the call, and joins what it asks to be joined.
+pub(super) fn check(client: &Inner, request: &mut Request, options: &CallOptions) -> Result<(), LlmError> {
+    if options.merge_turns {
+        history::merge_turns(request);
+    }
+    check_words(request)?;
+    history::check(request)?;
+    tools::check(request)?;
+    output::check(request, &options.expected)?;
+    check_settings(client, request, options)
+}
+
+fn check_words(request: &Request) -> Result<(), LlmError> {
     let invalid = |message: String| Err(LlmError::of(ErrorCode::InvalidCall, message));
-    if request.history.is_empty() && request.user.as_ref().is_none_or(crate::chat::Content::is_blank) {
-        return invalid("the call is empty: give it words of the user, or a history that ends with them".into());
+    let Some(user) = &request.user else {
+        if request.history.is_empty() {
+            return invalid("the call is empty: give it words of the user, or a history that ends with them".into());
+        }
+        return Ok(());
+    };
+    if Content::is_blank(user) {
+        return invalid(if request.history.is_empty() {
+            "the call is empty: give it words of the user, or a history that ends with them".into()
+        } else {
+            "user: the words of the user are empty; leave them out to continue from the history".into()
+        });
     }
-    if request.user.as_ref().is_some_and(crate::chat::Content::is_blank) {
-        return invalid("user: the words of the user are empty; leave them out to continue from the history".into());
-    }
-    check_history(request)?;
+    media::check(user, true).or_else(|fault| invalid(format!("user: {fault}")))
+}
+
+fn check_settings(client: &Inner, request: &Request, options: &CallOptions) -> Result<(), LlmError> {
+    let invalid = |message: String| Err(LlmError::of(ErrorCode::InvalidCall, message));
     if request.sampling.max_tokens == Some(0) {
         return invalid("max_tokens is 0; it takes 1 or more, or nothing".into());
     }
@@ -31,8 +59,15 @@ pub(super) fn check(client: &Inner, request: &Request, options: &CallOptions) ->
     if let Some(name) = &options.invalid_header {
         return invalid(format!("header {name:?} is not a valid HTTP header"));
     }
-    if options.timeout == Some(Some(Duration::ZERO)) {
-        return invalid("timeout is zero; it takes more than zero, or none".into());
+    let times = [
+        ("timeout", options.timeout),
+        ("idle_timeout", options.idle_timeout),
+        ("stall_timeout", options.stall_timeout),
+    ];
+    for (name, time) in times {
+        if time == Some(Some(Duration::ZERO)) {
+            return invalid(format!("{name} is zero; it takes more than zero, or none"));
+        }
     }
     if let Some(retry) = &options.retry
         && let Err(error) = retry.check()
@@ -58,23 +93,4 @@ pub(super) fn check(client: &Inner, request: &Request, options: &CallOptions) ->
         return invalid("request_id takes 1 to 512 visible ASCII characters".into());
     }
     Ok(())
-}
-
-fn check_history(request: &Request) -> Result<(), LlmError> {
-    let at = |turn: usize, message: &str| {
-        let message = format!("history[{turn}]: {message}");
-        Err(LlmError::of(ErrorCode::InvalidHistory, message).with_issues(Issues::Turn { turn }))
-    };
-    if let Some(turn) = request.history.iter().position(|turn| turn.content().is_blank()) {
-        return at(turn, "the turn is empty; leave it out");
-    }
-    let Some(last) = request.history.len().checked_sub(1) else { return Ok(()) };
-    let ends_with_user = matches!(request.history[last], Turn::User { .. });
-    match (&request.user, ends_with_user) {
-        (Some(_), true) => {
-            at(last, "the history ends with the user although the call has words of the user; move them there")
-        }
-        (None, false) => at(last, "the history ends with the model and the call has no words of the user; add some"),
-        _ => Ok(()),
-    }
 }

@@ -2,47 +2,33 @@
 
 use super::call::CallOptions;
 use crate::LlmError;
-use crate::provider::{Auth, AuthHeader, HttpRequest, SourceAuth};
+use crate::provider::{Auth, AuthHeader, Headers, HttpRequest, Kept, SourceAuth};
 use crate::record::ErrorCode;
-use crate::resilience::clock::{later, wall_now};
+use crate::resilience::clock::wall_now;
 use base64::Engine as _;
 use http::{HeaderValue, header::AUTHORIZATION};
 use secrecy::SecretString;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use tokio::sync::Notify;
-use tokio::time::Instant;
+use std::fmt;
+use std::sync::OnceLock;
 
-/// A token is fetched anew this long before it expires, so that it does not expire on its way.
-const EARLY: Duration = Duration::from_secs(30);
-
-/// The tokens of one target.
+/// The credentials of one target.
 #[derive(Debug, Default)]
 pub(crate) struct Credentials {
-    kept: Mutex<Kept>,
-    fetched: Notify,
+    tokens: Kept<AuthHeader>,
+    signed: OnceLock<Signed>,
 }
 
-#[derive(Debug, Default)]
-struct Kept {
-    token: Option<Token>,
-    /// Whether someone is fetching one.
-    fetching: bool,
-    /// Counts the tokens, so that an old one that is rejected does not throw away a new one.
-    generation: u64,
+/// The headers that an adapter shares among its requests, and the same with the target's fixed key: to copy those costs half of
+/// adding the key to each copy.
+struct Signed {
+    plain: Headers,
+    signed: Headers,
 }
 
-#[derive(Clone, Debug)]
-struct Token {
-    header: AuthHeader,
-    until: Option<Instant>,
-}
-
-/// What a look at the kept token says.
-enum Look {
-    Kept(AuthHeader, u64),
-    Fetch,
-    Wait,
+impl fmt::Debug for Signed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signed").finish_non_exhaustive()
+    }
 }
 
 /// What was added to an attempt.
@@ -50,7 +36,7 @@ enum Look {
 pub(super) struct Applied {
     /// The secrets in it.
     pub(super) secrets: Vec<SecretString>,
-    /// The kept token that was used; none if it was fetched for this attempt, or there is no source.
+    /// The kept credentials that were used; none if they were fetched for this attempt, or are fixed.
     pub(super) kept_token: Option<u64>,
 }
 
@@ -65,7 +51,7 @@ impl Credentials {
         let mut applied = Applied::default();
         match auth {
             Auth::Header(header) if !own.has_header(header.name()) => {
-                request.headers.insert(header.name().clone(), header.value().clone());
+                self.sign(header, !own.adds_headers(), &mut request.headers);
             }
             Auth::Query(query) => {
                 use secrecy::ExposeSecret;
@@ -77,7 +63,8 @@ impl Credentials {
                 applied = Applied { secrets: vec![token.secret().clone()], kept_token };
             }
             Auth::Custom(custom) => {
-                applied.secrets = custom.authorize(request, wall_now()).await?.secrets;
+                let authorized = custom.authorize(request, wall_now()).await?;
+                applied = Applied { secrets: authorized.secrets, kept_token: authorized.kept };
             }
             Auth::None | Auth::Header(_) | Auth::Source(_) => {}
         }
@@ -85,54 +72,43 @@ impl Credentials {
         Ok(applied)
     }
 
-    /// The provider has rejected a kept token: the next attempt fetches another.
-    pub(super) fn reject(&self, generation: u64) {
-        let mut kept = self.lock();
-        if kept.generation == generation {
-            kept.token = None;
-        }
-    }
-
-    /// A token that is good now, and its generation unless it was fetched for this attempt.
-    async fn token(&self, source: &SourceAuth) -> Result<(AuthHeader, Option<u64>), LlmError> {
-        loop {
-            let fetched = self.fetched.notified(); // before the look, so that no end of a fetch is missed
-            match self.look() {
-                Look::Kept(header, generation) => return Ok((header, Some(generation))),
-                Look::Fetch => return Ok((self.fetch(source).await?, None)),
-                // Another call is fetching one; it wakes all who wait, however it ends.
-                Look::Wait => fetched.await,
-            }
-        }
-    }
-
-    fn look(&self) -> Look {
-        let now = Instant::now();
-        let mut kept = self.lock();
-        if let Some(token) = kept.token.as_ref().filter(|token| token.until.is_none_or(|until| now < until)) {
-            return Look::Kept(token.header.clone(), kept.generation);
-        }
-        if std::mem::replace(&mut kept.fetching, true) { Look::Wait } else { Look::Fetch }
-    }
-
-    async fn fetch(&self, source: &SourceAuth) -> Result<AuthHeader, LlmError> {
-        let fetching = Fetching(self);
-        let credential = source.source().fetch().await?;
-        let header = AuthHeader::new(source.name().clone(), source.prefix(), credential.secret).map_err(|e| {
-            LlmError::of(ErrorCode::Authentication, "the credential source gave no usable token").with_source(e)
-        })?;
-        let until = credential.expires_in.map(|time| later(Instant::now(), time.saturating_sub(EARLY)));
+    /// Adds a fixed key. `shared`: the headers are the adapter's own, and not this call's.
+    fn sign(&self, key: &AuthHeader, shared: bool, headers: &mut Headers) {
+        // While they are kept here, nobody can change them in place: the same map has the same headers.
+        if let Some(Signed { plain, signed }) = self.signed.get()
+            && plain.is(headers)
         {
-            let mut kept = self.lock();
-            kept.generation += 1;
-            kept.token = Some(Token { header: header.clone(), until });
+            *headers = signed.clone();
+            return;
         }
-        drop(fetching);
-        Ok(header)
+        let plain = headers.clone();
+        headers.insert(key.name().clone(), key.value().clone());
+        if shared {
+            // The first stay. An adapter that makes new ones for each request gains nothing by it.
+            let _ = self.signed.set(Signed { plain, signed: headers.clone() });
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The provider has rejected kept credentials: the next attempt fetches others.
+    pub(super) fn reject(&self, auth: &Auth, number: u64) {
+        match auth {
+            Auth::Custom(custom) => custom.reject(number),
+            _ => self.tokens.reject(number),
+        }
+    }
+
+    /// A token that is good now, and its number unless it was fetched for this attempt.
+    async fn token(&self, source: &SourceAuth) -> Result<(AuthHeader, Option<u64>), LlmError> {
+        self.tokens
+            .get(|| async {
+                let credential = source.source().fetch().await?;
+                let header = AuthHeader::new(source.name().clone(), source.prefix(), credential.secret);
+                let header = header.map_err(|e| {
+                    LlmError::of(ErrorCode::Authentication, "the credential source gave no usable token").with_source(e)
+                })?;
+                Ok((header, credential.expires_in))
+            })
+            .await
     }
 }
 
@@ -155,16 +131,6 @@ fn from_url(request: &mut HttpRequest) {
     }
 }
 
-/// The one that fetches. However it ends, those who wait look again, and one of them takes over if there is no token.
-struct Fetching<'a>(&'a Credentials);
-
-impl Drop for Fetching<'_> {
-    fn drop(&mut self) {
-        self.0.lock().fetching = false;
-        self.0.fetched.notify_waiters();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +139,7 @@ mod tests {
     use http::HeaderMap;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    use std::time::Duration;
     use url::Url;
 
     /// Numbers its tokens, each good for five minutes, and takes a second for each.
@@ -183,7 +150,7 @@ mod tests {
         fn fetch(&self) -> BoxFuture<'_, Result<Credential, LlmError>> {
             Box::pin(async {
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                let number = self.0.fetch_add(1, SeqCst);
+                let number = self.tokens.fetch_add(1, SeqCst);
                 Ok(Credential::new(format!("token-{number}")).expires_in(Duration::from_secs(300)))
             })
         }
@@ -259,9 +226,9 @@ mod tests {
         let (credentials, auth) = (Credentials::default(), Auth::bearer_from(Arc::<Numbered>::default()));
         bearer(&credentials, &auth).await;
         let kept = bearer(&credentials, &auth).await.1.unwrap();
-        credentials.reject(kept);
+        credentials.reject(&auth, kept);
         assert_eq!(bearer(&credentials, &auth).await.0, "Bearer token-1");
-        credentials.reject(kept); // a late answer to the old token
+        credentials.reject(&auth, kept); // a late answer to the old token
         assert_eq!(bearer(&credentials, &auth).await.0, "Bearer token-1");
     }
 }

@@ -273,7 +273,12 @@ fn time_is_up(share: bool) -> (LlmError, String) {
 
 /// One target of a chain, as it is listed in the chain's error.
 pub(super) fn target_attempt(place: usize, target: &ReadyTarget, model: &str, failure: TargetFailure) -> TargetAttempt {
-    let mut error = failure.error.into_snapshot();
+    listed(place, target, model, failure.error)
+}
+
+/// One target of a chain with its error, as it is listed.
+pub(super) fn listed(place: usize, target: &ReadyTarget, model: &str, error: LlmError) -> TargetAttempt {
+    let mut error = error.into_snapshot();
     let (request, attempts) = (error.request.take(), std::mem::take(&mut error.attempts));
     let mut listed = TargetAttempt::new(place, &*target.name, error);
     target.provider_name.as_ref().clone_into(&mut listed.provider);

@@ -13,6 +13,8 @@ use std::time::Duration;
 pub(super) struct SoftSettings {
     pub(super) retry: Retry,
     pub(super) timeout: Option<Duration>,
+    pub(super) idle_timeout: Option<Duration>,
+    pub(super) stall_timeout: Option<Duration>,
     pub(super) sampling: Sampling,
 }
 

@@ -10,23 +10,24 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use tokio::time::Instant;
 
 /// What is told of one call. Empty, and free, where nobody listens when the call begins.
-pub(super) struct Scope<'a>(Option<Told<'a>>);
+pub(super) struct Scope(Option<Told>);
 
-struct Told<'a> {
-    observers: &'a Observers,
+struct Told {
+    observers: Arc<Observers>,
     request_id: Arc<str>,
     started: Instant,
     attempts: AtomicU32,
     finished: bool,
 }
 
-impl<'a> Scope<'a> {
+impl Scope {
     /// Begins to tell of a call.
-    pub(super) fn begin(observers: &'a Observers, random: &Random, own_id: Option<&str>, started: Instant) -> Self {
+    pub(super) fn begin(observers: &Arc<Observers>, random: &Random, own_id: Option<&str>, started: Instant) -> Self {
         if !observers.any() {
             return Self(None);
         }
         let request_id = own_id.map_or_else(|| format!("{:016x}", random.bits()).into(), Arc::from);
+        let observers = Arc::clone(observers);
         let scope = Self(Some(Told { observers, request_id, started, attempts: AtomicU32::new(0), finished: false }));
         scope.tell(None, || EventKind::CallStarted);
         scope
@@ -64,7 +65,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-impl Drop for Scope<'_> {
+impl Drop for Scope {
     fn drop(&mut self) {
         self.end(None, CallOutcome::Dropped, None);
     }

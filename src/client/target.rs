@@ -40,6 +40,8 @@ pub struct Target {
     name: Option<String>,
     retry: Option<Retry>,
     timeout: Option<Option<Duration>>,
+    idle_timeout: Option<Option<Duration>>,
+    stall_timeout: Option<Option<Duration>>,
     defaults: Sampling,
     breaker: Option<Guard<CircuitBreaker, Breaker>>,
     budget: Option<Guard<RetryBudget, Budget>>,
@@ -59,6 +61,8 @@ impl Target {
             name: None,
             retry: None,
             timeout: None,
+            idle_timeout: None,
+            stall_timeout: None,
             defaults: Sampling::default(),
             breaker: None,
             budget: None,
@@ -80,9 +84,22 @@ impl Target {
         self
     }
 
-    /// Sets the longest attempt, from sending to the complete body; `None` is no limit.
+    /// Sets the longest attempt, from sending to the complete body, or to the first chunk with content of a stream; `None`
+    /// is no limit.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.timeout = Some(timeout.into());
+        self
+    }
+
+    /// Sets the longest silence of a stream in bytes; keep-alives count as life. `None` is no limit.
+    pub fn idle_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.idle_timeout = Some(timeout.into());
+        self
+    }
+
+    /// Sets the longest gap between chunks with content of a stream; keep-alives do not count. `None` is no limit.
+    pub fn stall_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.stall_timeout = Some(timeout.into());
         self
     }
 
@@ -147,7 +164,11 @@ impl Target {
         let retry = self.retry.unwrap_or_else(|| defaults.retry.clone());
         problems.take(retry.check().map_err(|e| e.within("retry")));
         let timeout = self.timeout.unwrap_or(defaults.timeout);
-        problems.require(timeout != Some(Duration::ZERO), "timeout", "0 s", "more than zero, or none");
+        let idle_timeout = self.idle_timeout.unwrap_or(defaults.idle_timeout);
+        let stall_timeout = self.stall_timeout.unwrap_or(defaults.stall_timeout);
+        for (field, set) in [("timeout", timeout), ("idle_timeout", idle_timeout), ("stall_timeout", stall_timeout)] {
+            problems.require(set != Some(Duration::ZERO), field, "0 s", "more than zero, or none");
+        }
         let guards = Guards {
             breaker: self
                 .breaker
@@ -168,6 +189,8 @@ impl Target {
             model: self.model,
             retry,
             timeout,
+            idle_timeout,
+            stall_timeout,
             guards: Arc::new(guards),
             rules: self.rules,
             estimate: self.estimate,
@@ -201,6 +224,8 @@ pub(crate) struct ReadyTarget {
     pub(crate) sampling: Sampling,
     pub(crate) retry: Retry,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) stall_timeout: Option<Duration>,
     pub(crate) guards: Arc<Guards>,
     rules: Option<RulePack>,
     pub(crate) estimate: Option<Estimate>,

@@ -120,6 +120,15 @@ pub enum EventKind {
         /// The tokens.
         usage: Usage,
     },
+    /// Tokens were spent on a stream that broke, or that its reader dropped.
+    UsageFailure {
+        /// The tokens.
+        usage: Usage,
+        /// Whether more may have been spent than is counted here.
+        partial: bool,
+        /// Whether they are estimated by the length of the texts, because the provider had not reported any.
+        estimated: bool,
+    },
     /// An answer came from another origin than the one that was asked: your own HTTP client has followed a redirect, and may
     /// have taken a key along.
     Redirected {

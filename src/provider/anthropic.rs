@@ -1,14 +1,19 @@
 //! Anthropic's messages, and the servers that speak the same.
 
+mod counts;
 mod decode;
 mod encode;
 mod family;
+mod stream;
+mod thoughts;
 
 pub use family::{AnthropicFamily, AnthropicSampling};
+#[cfg(feature = "bedrock")]
+pub(super) use family::{KNOWN, family};
 
 use super::endpoint::Endpoint;
 use super::env::{env_key, env_var};
-use super::{Auth, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack};
+use super::{Auth, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, StreamDecoder};
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::record::ConfigError;
@@ -21,6 +26,8 @@ use std::borrow::Cow;
 const BASE_URL: &str = "https://api.anthropic.com";
 /// What follows the base URL.
 const PATH: &[&str] = &["/v1", "/messages"];
+/// What blocks of reasoning are marked with.
+const PROTOCOL: &str = "anthropic";
 /// The version of the protocol. A newer one, `2026-10-21`, takes no sampling settings at all, also from models that have
 /// them, and few of the servers that speak this protocol know it.
 const VERSION: &str = "2023-06-01";
@@ -128,11 +135,15 @@ impl Provider for Anthropic {
     }
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
-        encode::encode(self, request, cx.model)
+        encode::encode(self, request, cx)
     }
 
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
         decode::decode(head, body)
+    }
+
+    fn stream_decoder(&self, _: &EncodeContext<'_>) -> Option<Box<dyn StreamDecoder>> {
+        Some(Box::<stream::Decoder>::default())
     }
 
     fn rules(&self) -> &RulePack {

@@ -1,7 +1,9 @@
 //! Credentials, as data: the client adds them to each attempt, after any wait.
 
+mod kept;
 mod source;
 
+pub(crate) use kept::Kept;
 pub use source::{Authorize, Authorized, Credential, CredentialSource, SourceAuth};
 
 use crate::record::ConfigError;

@@ -2,15 +2,14 @@
 
 use super::endpoint::Endpoint;
 use super::env::{env_key, env_var};
-use super::openai::{ChatApi, ModelFamily, TokenField};
+use super::openai::{ChatApi, ModelFamily, TokenField, read_by};
 use super::template::fill;
 use super::{
-    Auth, CredentialSource, EncodeContext, Failure, Head, HttpRequest, Provider, Quirks, RulePack, settings_by,
+    Auth, Capabilities, CredentialSource, EncodeContext, HttpRequest, Provider, Quirks, RulePack, settings_by,
 };
 use crate::LlmError;
-use crate::chat::{Reply, Request};
+use crate::chat::Request;
 use crate::record::{ConfigError, Problems};
-use bytes::Bytes;
 use secrecy::SecretString;
 use url::Url;
 
@@ -136,6 +135,12 @@ impl AzureOpenAi {
         Self { chat: self.chat.at(|place| place.with_rules(rules)), ..self }
     }
 
+    /// The model of a deployment, as far as it is known.
+    fn model_of<'a>(&'a self, deployment: &'a str) -> &'a str {
+        let told = self.deployments.iter().find(|(name, _)| name == deployment);
+        told.map_or(deployment, |(_, model)| model)
+    }
+
     /// Completes the URL.
     fn locate(&self, url: &mut Url, deployment: &str) {
         if let Ok(mut path) = url.path_segments_mut() {
@@ -159,17 +164,16 @@ fn base(endpoint: &str) -> &str {
 
 impl Provider for AzureOpenAi {
     settings_by!(chat);
+    read_by!(chat);
 
-    fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
-        let told = self.deployments.iter().find(|(name, _)| name == cx.model);
-        let model = told.map_or(cx.model, |(_, model)| model);
-        let mut http = self.chat.write(request, cx.model, self.chat.place.family(model))?;
-        self.locate(&mut http.url, cx.model);
-        Ok(http)
+    fn capabilities(&self, deployment: &str) -> Capabilities {
+        self.chat.capabilities(self.model_of(deployment))
     }
 
-    fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
-        self.chat.decode(head, body)
+    fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
+        let mut http = self.chat.write(request, cx, self.chat.place.family(self.model_of(cx.model)))?;
+        self.locate(&mut http.url, cx.model);
+        Ok(http)
     }
 }
 

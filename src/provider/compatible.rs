@@ -2,15 +2,14 @@
 
 use super::endpoint::Endpoint;
 use super::env::{env_key, env_var};
-use super::openai::{ChatApi, ModelFamily, Quirks};
+use super::openai::{ChatApi, ModelFamily, Quirks, read_by};
 use super::template::fill;
 use super::{
-    Auth, CredentialSource, EncodeContext, Failure, Head, HttpRequest, Preset, Provider, RulePack, settings_by,
+    Auth, Capabilities, CredentialSource, EncodeContext, HttpRequest, Preset, Provider, RulePack, settings_by,
 };
 use crate::LlmError;
-use crate::chat::{Reply, Request};
+use crate::chat::Request;
 use crate::record::ConfigError;
-use bytes::Bytes;
 use secrecy::SecretString;
 use std::fmt;
 use url::Url;
@@ -196,13 +195,14 @@ impl fmt::Debug for OpenAiCompatible {
 
 impl Provider for OpenAiCompatible {
     settings_by!(chat);
+    read_by!(chat);
+
+    fn capabilities(&self, model: &str) -> Capabilities {
+        self.chat.capabilities(model)
+    }
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
         self.chat.encode(request, cx)
-    }
-
-    fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
-        self.chat.decode(head, body)
     }
 }
 

@@ -1,7 +1,10 @@
-//! A protocol of your own, as two closures.
+//! A protocol of your own, as closures.
 
 use super::endpoint::Endpoint;
-use super::{Auth, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, json};
+use super::{
+    AnswerFault, Auth, Capabilities, Draft, EncodeContext, Failure, Frame, Framing, Head, HttpRequest, Provider,
+    RulePack, StreamDecoder, json,
+};
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::record::{ConfigError, ErrorCode, Problems};
@@ -15,12 +18,14 @@ use std::sync::Arc;
 
 type Encode = Arc<dyn Fn(&Request, &EncodeContext<'_>) -> Result<Encoded, LlmError> + Send + Sync>;
 type Decode = Arc<dyn for<'a> Fn(&'a Head, &'a Bytes) -> Result<Reply, Failure<'a>> + Send + Sync>;
+type ReadFrame = Arc<dyn Fn(&Frame<'_>, &mut Draft) -> Result<(), AnswerFault> + Send + Sync>;
 
 /// A protocol of your own: where it is, how a request is written, how an answer is read. Everything resilient comes from
 /// the client, as for every other adapter.
 ///
-/// Both closures have to be pure: they may be called again for each target and each call, and get no credentials. What
-/// they need of the provider's own fields is in [`Request::extra`].
+/// The closures have to be pure: they may be called again for each target and each call, and get no credentials. What
+/// they need of the provider's own fields is in [`Request::extra`]. What can be asked beyond text is said by
+/// [`capabilities`](Self::capabilities), and how a streamed answer is read by [`stream_event`](Self::stream_event).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -35,7 +40,7 @@ type Decode = Arc<dyn for<'a> Fn(&'a Head, &'a Bytes) -> Result<Reply, Failure<'
 /// let shouter = Custom::new("shouter", format!("{}/shout", fake.origin()))
 ///     .api_key("in-house-key")
 ///     .encode(|request, cx| {
-///         let words: Vec<_> = request.turns().map(|(_, content)| content.text()).collect();
+///         let words: Vec<_> = request.user.iter().map(|content| content.text()).collect();
 ///         Ok(json!({"model": cx.model, "words": words}))
 ///     })
 ///     .decode(|head, body| match std::str::from_utf8(body) {
@@ -56,6 +61,9 @@ pub struct Custom {
     endpoint: Endpoint,
     encode: Option<Encode>,
     decode: Option<Decode>,
+    read_frame: Option<ReadFrame>,
+    framing: Framing,
+    capabilities: Capabilities,
     rules: RulePack,
 }
 
@@ -121,11 +129,15 @@ impl Custom {
             endpoint: Endpoint::new(url.as_ref(), &[]),
             encode: None,
             decode: None,
+            read_frame: None,
+            framing: Framing::default(),
+            capabilities: Capabilities::text(),
             rules: RulePack::generic(),
         }
     }
 
     /// How a request is written: as a JSON value, as bytes or text, or as a whole [`HttpRequest`].
+    /// [`EncodeContext::stream`] says whether the answer is wanted as a stream.
     ///
     /// What the protocol cannot express is best refused with an error of kind `invalid_params`, so that nothing that a
     /// caller asked for is silently dropped.
@@ -146,6 +158,65 @@ impl Custom {
         decode: impl for<'a> Fn(&'a Head, &'a Bytes) -> Result<Reply, Failure<'a>> + Send + Sync + 'static,
     ) -> Self {
         self.decode = Some(Arc::new(decode));
+        self
+    }
+
+    /// How one frame of a streamed answer is read into the draft of the reply; [`framing`](Self::framing) says what a frame
+    /// is. Without it the adapter does not stream.
+    ///
+    /// The answer is complete once the closure has called [`Draft::done`], or when its body ends after
+    /// [`Draft::finish`]; a body that ends before is an interruption. What the closure has to remember between frames is
+    /// in the draft; a protocol that needs more is an implementation of [`Provider`].
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use steadfast::chat::FinishReason;
+    /// use steadfast::provider::{AnswerFault, Custom, Draft, EncodeContext, Frame, Framing, Provider};
+    ///
+    /// let teller = Custom::new("teller", "https://tell.example/v1")
+    ///     .framing(Framing::Ndjson)
+    ///     .stream_event(|frame, draft| {
+    ///         let line: serde_json::Value =
+    ///             serde_json::from_slice(frame.data).map_err(|_| AnswerFault::Frame("not JSON".into()))?;
+    ///         draft.text(line["word"].as_str().unwrap_or_default().to_owned());
+    ///         if line["last"] == true {
+    ///             draft.finish(FinishReason::Stop);
+    ///             draft.done();
+    ///         }
+    ///         Ok(())
+    ///     });
+    ///
+    /// // What the client does with it:
+    /// let mut decoder = teller.stream_decoder(&EncodeContext::new("m-1").streaming()).ok_or("it streams")?;
+    /// let mut draft = Draft::new();
+    /// decoder.read(&Frame::new(br#"{"word":"Hello","last":true}"#), &mut draft).map_err(|fault| format!("{fault:?}"))?;
+    /// assert_eq!(draft.finish_reason(), Some(FinishReason::Stop));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn stream_event(
+        mut self,
+        read: impl Fn(&Frame<'_>, &mut Draft) -> Result<(), AnswerFault> + Send + Sync + 'static,
+    ) -> Self {
+        self.read_frame = Some(Arc::new(read));
+        self
+    }
+
+    /// How the body of a streamed answer is cut into frames. Default: server-sent events.
+    #[must_use]
+    pub fn framing(mut self, framing: Framing) -> Self {
+        self.framing = framing;
+        self
+    }
+
+    /// What can be asked, of any model. Default: text alone, and streams where there is a
+    /// [`stream_event`](Self::stream_event), which alone decides about them.
+    ///
+    /// The closures have to keep what is said here: what a call asks for beyond it is refused before they see it.
+    #[must_use]
+    pub fn capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = capabilities;
         self
     }
 
@@ -179,6 +250,19 @@ impl Custom {
     }
 }
 
+/// Reads a stream by a closure.
+struct Events(ReadFrame);
+
+impl StreamDecoder for Events {
+    fn read(&mut self, frame: &Frame<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
+        (self.0)(frame, draft)
+    }
+
+    fn end(&mut self, draft: &mut Draft) -> bool {
+        draft.finish_reason().is_some()
+    }
+}
+
 fn missing(what: &str) -> ConfigError {
     ConfigError::new(what, "not given", "a closure")
 }
@@ -194,6 +278,10 @@ impl Provider for Custom {
         problems.take(self.encode.as_ref().ok_or_else(|| missing("encode")));
         problems.take(self.decode.as_ref().ok_or_else(|| missing("decode")));
         problems.finish()
+    }
+
+    fn capabilities(&self, _: &str) -> Capabilities {
+        Capabilities { stream: self.read_frame.is_some(), ..self.capabilities }
     }
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
@@ -219,6 +307,14 @@ impl Provider for Custom {
         }
     }
 
+    fn framing(&self) -> Framing {
+        self.framing.clone()
+    }
+
+    fn stream_decoder(&self, _: &EncodeContext<'_>) -> Option<Box<dyn StreamDecoder>> {
+        Some(Box::new(Events(self.read_frame.clone()?)))
+    }
+
     fn rules(&self) -> &RulePack {
         &self.rules
     }
@@ -239,10 +335,12 @@ fn merged(body: &Value, extra: &Map<String, Value>) -> Result<Vec<u8>, LlmError>
 
 impl fmt::Debug for Custom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, endpoint, encode: _, decode: _, rules } = self;
+        let Self { name, endpoint, encode: _, decode: _, read_frame: _, framing, capabilities, rules } = self;
         f.debug_struct("Custom")
             .field("name", name)
             .field("endpoint", endpoint)
+            .field("framing", framing)
+            .field("capabilities", capabilities)
             .field("rules", rules)
             .finish_non_exhaustive()
     }
@@ -251,6 +349,7 @@ impl fmt::Debug for Custom {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chat::FinishReason;
     use http::{HeaderMap, Method};
     use serde_json::json;
     use url::Url;
@@ -308,6 +407,50 @@ mod tests {
             let head = Head::new(StatusCode::from_u16(status).unwrap(), HeaderMap::new());
             assert_eq!(Provider::decode(&custom(), &head, &body).is_ok(), read, "{status}");
         }
+    }
+
+    /// Words by the line; `!` is an error, `.` the end.
+    fn teller() -> Custom {
+        custom().framing(Framing::Ndjson).stream_event(|frame, draft| {
+            match frame.data {
+                b"!" => return Err(AnswerFault::Error),
+                b"." => draft.finish(FinishReason::Stop),
+                words => draft.text(String::from_utf8_lossy(words).into_owned()),
+            }
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn frames_are_read_by_the_closure() {
+        let cx = EncodeContext::new("m-1").streaming();
+        let mut decoder = teller().stream_decoder(&cx).unwrap();
+        let mut draft = Draft::new();
+        for words in ["Hel", "lo"] {
+            decoder.read(&Frame::new(words.as_bytes()), &mut draft).unwrap();
+            assert_eq!(draft.next_chunk().unwrap().text(), words);
+        }
+        assert_eq!(decoder.read(&Frame::new(b"!"), &mut draft), Err(AnswerFault::Error));
+        assert!(!decoder.end(&mut draft), "no reason why it ended was told");
+        decoder.read(&Frame::new(b"."), &mut draft).unwrap();
+        assert!(decoder.end(&mut draft));
+        let reply = draft.finished().unwrap();
+        assert_eq!((reply.text(), reply.finish_reason()), ("Hello", FinishReason::Stop));
+    }
+
+    #[test]
+    fn it_can_do_what_it_says_and_streams_when_it_can_read_them() {
+        let able = Capabilities { tools: true, stream: true, ..Capabilities::text() };
+        let cx = EncodeContext::new("m-1").streaming();
+        let mute = custom().capabilities(able);
+        assert_eq!(mute.capabilities("m-1"), Capabilities { stream: false, ..able });
+        assert!(mute.stream_decoder(&cx).is_none() && matches!(mute.framing(), Framing::Sse));
+        assert_eq!(teller().capabilities("m-1"), Capabilities { stream: true, ..Capabilities::text() });
+        assert_eq!(teller().capabilities(able).capabilities("m-1"), able);
+        assert!(matches!(teller().framing(), Framing::Ndjson));
+        let told = custom().encode(|_, cx| Ok(json!({"stream": cx.stream})));
+        let http = Provider::encode(&told, &Request::user("Hi"), &cx).unwrap();
+        assert_eq!(&http.body[..], br#"{"stream":true}"#);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! What went wrong, as evidence for the rules; not yet an error.
 
 use super::Head;
+use crate::record::ToolProblem;
 use http::HeaderMap;
+use std::fmt;
 use std::time::SystemTime;
 
 /// Evidence of one failure. A [`RulePack`](super::RulePack) turns it into a classification; it borrows, so that nothing is
-/// copied before it is known what is worth keeping.
+/// copied before it is known what is worth keeping. `Debug` shows how much came, and nothing that was in it.
 ///
 /// Usable with any HTTP client:
 ///
@@ -18,7 +20,7 @@ use std::time::SystemTime;
 /// let seen = RulePack::openai().classify(&Failure::answer(429, &headers, body));
 /// assert_eq!(seen.code, Some(ErrorCode::ProviderQuotaExhausted));
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Failure<'a> {
     /// The HTTP status that arrived, if any did.
@@ -33,6 +35,8 @@ pub struct Failure<'a> {
     pub fault: Option<AnswerFault>,
     /// Whether output had already been delivered to the caller.
     pub delivered: bool,
+    /// The name of the event in the stream that told of it, if one did.
+    pub event: Option<&'a str>,
     /// When it happened. HTTP dates and resets at a point in time are measured from here; without it they are not read.
     pub at: Option<SystemTime>,
 }
@@ -65,6 +69,10 @@ pub enum AnswerFault {
     Filtered(Vec<String>),
     /// It is not the protocol. The text says why, and quotes nothing of the body.
     Invalid(String),
+    /// An event of its stream is not the protocol. The text says why, and quotes nothing of it.
+    Frame(String),
+    /// The arguments of these tool calls are no JSON.
+    ToolArguments(Vec<ToolProblem>),
 }
 
 impl<'a> Failure<'a> {
@@ -90,6 +98,13 @@ impl<'a> Failure<'a> {
         self
     }
 
+    /// With the name of the event that told of it.
+    #[must_use]
+    pub fn event(mut self, event: &'a str) -> Self {
+        self.event = Some(event).filter(|event| !event.is_empty());
+        self
+    }
+
     /// With the time at which it happened.
     #[must_use]
     pub fn at(mut self, at: SystemTime) -> Self {
@@ -112,5 +127,44 @@ impl<'a> Failure<'a> {
     /// The body as JSON, where it is JSON (a byte order mark and white space before it are passed over).
     pub fn json(&self) -> Option<serde_json::Value> {
         serde_json::from_slice(self.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(self.body)).ok()
+    }
+}
+
+impl fmt::Debug for Failure<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Names of headers are left out too: a provider's may say whose account it is.
+        f.debug_struct("Failure")
+            .field("status", &self.status)
+            .field("headers", &format_args!("{} headers", self.headers.map_or(0, HeaderMap::len)))
+            .field("body", &format_args!("{} bytes", self.body.len()))
+            .field("transport", &self.transport)
+            .field("fault", &self.fault)
+            .field("delivered", &self.delivered)
+            .field("at", &self.at)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn debug_tells_how_much_came_and_nothing_that_was_in_it() {
+        let mut headers = HeaderMap::new();
+        headers.insert("set-cookie", HeaderValue::from_static("session=sk-secret"));
+        headers.insert("x-sk-secret", HeaderValue::from_static("sk-secret"));
+        let failure = Failure::answer(401, &headers, b"no such key: sk-secret").fault(AnswerFault::Empty);
+        let shown = format!("{failure:?} {failure:#?}");
+        assert!(!shown.contains("secret") && !shown.contains("cookie") && !shown.contains("no such key"), "{shown}");
+        for part in ["Some(401)", "2 headers", "22 bytes", "transport: None", "fault: Some(Empty)", "delivered: false"]
+        {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+        let broken = format!("{:?}", Failure::transport(TransportFault::Connect).delivered(true));
+        for part in ["status: None", "0 headers", "0 bytes", "Some(Connect)", "delivered: true"] {
+            assert!(broken.contains(part), "{part} in {broken}");
+        }
     }
 }

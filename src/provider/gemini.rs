@@ -1,9 +1,11 @@
 //! Google's Gemini: `generateContent`, on the Developer API and on Vertex AI.
 
+mod answer;
 mod decode;
 mod encode;
 mod family;
 mod place;
+mod signature;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +13,9 @@ pub use family::GeminiFamily;
 
 use super::endpoint::Endpoint;
 use super::env::env_key;
-use super::{Auth, CredentialSource, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack};
+use super::{
+    Auth, Capabilities, CredentialSource, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, StreamDecoder,
+};
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::record::{ConfigError, Problems};
@@ -163,12 +167,20 @@ impl Provider for Gemini {
         problems.finish()
     }
 
+    fn capabilities(&self, _: &str) -> Capabilities {
+        Capabilities { stream: true, ..Capabilities::text() }
+    }
+
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
         encode::encode(self, request, cx)
     }
 
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
         decode::decode(head, body)
+    }
+
+    fn stream_decoder(&self, _: &EncodeContext<'_>) -> Option<Box<dyn StreamDecoder>> {
+        Some(Box::new(decode::Reader::default()))
     }
 
     fn rules(&self) -> &RulePack {

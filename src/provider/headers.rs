@@ -15,6 +15,11 @@ impl Headers {
     pub fn into_map(self) -> HeaderMap {
         Arc::unwrap_or_clone(self.0)
     }
+
+    /// Whether both are the same shared map, not merely equal ones.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 impl From<HeaderMap> for Headers {
@@ -43,5 +48,27 @@ impl<'a> IntoIterator for &'a Headers {
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn what_one_request_adds_the_others_do_not_see() {
+        let mut map = HeaderMap::new();
+        for value in ["a", "b"] {
+            map.append("x-more", HeaderValue::from_static(value));
+        }
+        let shared = Headers::from(map);
+        let mut own = shared.clone();
+        own.insert("authorization", HeaderValue::from_static("k"));
+        let read = |headers: &Headers| headers.get_all("x-more").iter().cloned().collect::<Vec<_>>();
+        assert_eq!((shared.len(), own.len()), (2, 3));
+        assert_eq!(read(&own), ["a", "b"], "values of one name keep their order");
+        assert_eq!((shared.clone(), shared.contains_key("authorization")), (shared, false));
+        assert_eq!(own.into_map()["authorization"], "k");
     }
 }

@@ -7,6 +7,7 @@ use crate::record::ErrorCode;
 use bytes::Bytes;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 use serde_json::{Map, Value};
 
 /// Writes a body: what the adapter says, then the call's `extra` fields over it.
@@ -43,7 +44,7 @@ pub(super) fn write(
 
 /// A guess at the length of a body that says what `request` says, in bytes.
 pub(super) fn capacity(request: &Request) -> usize {
-    let text: usize = request.turns().map(|(_, content)| content.text().len() + 32).sum();
+    let text: usize = request.turns().map(|turn| turn.text_len() + 32).sum();
     text + text / 16 + request.system.as_ref().map_or(0, String::len) + 256
 }
 
@@ -57,12 +58,20 @@ pub(super) fn read<'a, T: Deserialize<'a>>(head: &'a Head, body: &'a Bytes) -> R
     if text.is_empty() {
         return Err(failed(AnswerFault::Empty));
     }
+    parse(text).map_err(|error| failed(unreadable(head, text, &error)))
+}
+
+/// Reads the data of an event of a stream.
+pub(super) fn read_frame<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, AnswerFault> {
+    parse(data).map_err(|error| AnswerFault::Frame(wrong(&error)))
+}
+
+fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> serde_json::Result<T> {
     // Checked once as a whole: a reader of bytes checks each string by itself.
-    let read = match std::str::from_utf8(text) {
+    match std::str::from_utf8(text) {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(text), // which says where
-    };
-    read.map_err(|error| failed(unreadable(head, text, &error)))
+    }
 }
 
 /// Why a 200 could not be read, without a word of what is in it.
@@ -73,13 +82,19 @@ fn unreadable(head: &Head, text: &[u8], error: &serde_json::Error) -> AnswerFaul
         format!("the body is compressed ({encoding}) although no encoding was offered; feature `gzip` decodes gzip")
     } else if text.starts_with(b"<") {
         "a page came where JSON was expected; is the base URL right?".to_owned()
-    } else if error.is_eof() {
-        "the JSON is cut".to_owned()
     } else {
-        // serde's own message may quote a value of the body.
-        let what = if error.is_data() { "the JSON has another shape" } else { "the body is not JSON" };
-        format!("{what} (line {} column {})", error.line(), error.column())
+        wrong(error)
     })
+}
+
+/// What is wrong with a JSON. serde's own message may quote a value of it.
+fn wrong(error: &serde_json::Error) -> String {
+    let what = match error.classify() {
+        Category::Eof => return "the JSON is cut".to_owned(),
+        Category::Data => "the JSON has another shape",
+        Category::Io | Category::Syntax => "it is not JSON",
+    };
+    format!("{what} (line {} column {})", error.line(), error.column())
 }
 
 #[cfg(test)]

@@ -2,16 +2,18 @@
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Implements `Deserialize` by the methods of a visitor, one for each shape that is taken.
+/// Implements `Deserialize` by the methods of a visitor, one for each shape that is taken. What borrows says for how long:
+/// `'de: 'a`.
 macro_rules! lenient {
-    ($name:ident, $lifetime:lifetime, { $($method:item)* }) => {
-        impl<$lifetime> Deserialize<$lifetime> for $name {
+    ($name:ty, $lifetime:lifetime $(: $borrowed:lifetime)?, { $($method:item)* }) => {
+        impl<$lifetime $(: $borrowed, $borrowed)?> Deserialize<$lifetime> for $name {
             fn deserialize<D: Deserializer<$lifetime>>(from: D) -> Result<Self, D::Error> {
-                struct Reader;
-                impl<$lifetime> Visitor<$lifetime> for Reader {
+                struct Reader$(<$borrowed>(std::marker::PhantomData<&$borrowed ()>))?;
+                impl<$lifetime $(: $borrowed, $borrowed)?> Visitor<$lifetime> for Reader$(<$borrowed>)? {
                     type Value = $name;
 
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,10 +22,12 @@ macro_rules! lenient {
 
                     $($method)*
                 }
-                from.deserialize_any(Reader)
+                from.deserialize_any(lenient!(@ reader $($borrowed)?))
             }
         }
     };
+    (@ reader $borrowed:lifetime) => { Reader(std::marker::PhantomData) };
+    (@ reader) => { Reader };
 }
 
 pub(in crate::provider) use lenient;
@@ -44,7 +48,7 @@ pub(in crate::provider) fn skip_object<'de, A: MapAccess<'de>>(mut object: A) ->
 }
 
 /// Text, or none where something else came.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(in crate::provider) struct Words(pub(in crate::provider) Option<String>);
 
 lenient!(Words, 'de, {
@@ -85,8 +89,61 @@ lenient!(Words, 'de, {
     }
 });
 
+/// Text, borrowed where nothing in it is escaped; empty where something else came.
+#[derive(Default)]
+pub(in crate::provider) struct Brief<'a>(pub(in crate::provider) Cow<'a, str>);
+
+impl Brief<'_> {
+    pub(in crate::provider) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// The text, where there is any.
+    pub(in crate::provider) fn get(&self) -> Option<&str> {
+        Some(self.text()).filter(|text| !text.is_empty())
+    }
+}
+
+lenient!(Brief<'a>, 'de: 'a, {
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Brief<'a>, E> {
+        Ok(Brief(text.into()))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Brief<'a>, E> {
+        Ok(Brief(text.to_owned().into()))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Brief<'a>, E> {
+        Ok(Brief::default())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Brief<'a>, E> {
+        Ok(Brief::default())
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Brief<'a>, E> {
+        Ok(Brief::default())
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Brief<'a>, E> {
+        Ok(Brief::default())
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Brief<'a>, E> {
+        Ok(Brief::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Brief<'a>, A::Error> {
+        skip_list(list).map(|()| Brief::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Brief<'a>, A::Error> {
+        skip_object(object).map(|_| Brief::default())
+    }
+});
+
 /// A count of tokens: a number, a number as text, or none.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(in crate::provider) struct Count(pub(in crate::provider) Option<u64>);
 
 lenient!(Count, 'de, {
@@ -126,7 +183,7 @@ lenient!(Count, 'de, {
 });
 
 /// Whether there is something: `null`, `false`, `""` and `{}` are nothing.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(in crate::provider) struct Present(pub(in crate::provider) bool);
 
 lenient!(Present, 'de, {
@@ -164,7 +221,7 @@ lenient!(Present, 'de, {
 });
 
 /// The fields of an object, or their defaults where something else came.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(in crate::provider) struct Fields<T>(pub(in crate::provider) T);
 
 impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Fields<T> {
@@ -214,7 +271,7 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Fields<T> {
 }
 
 /// The elements of a list, each with its fields or their defaults; none where something else came.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(in crate::provider) struct List<T>(pub(in crate::provider) Vec<T>);
 
 impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for List<T> {
@@ -261,6 +318,62 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for List<T> {
 
             fn visit_f64<E: Error>(self, _: f64) -> Result<List<T>, E> {
                 Ok(List(Vec::new()))
+            }
+        }
+        from.deserialize_any(Reader(PhantomData))
+    }
+}
+
+/// The first element of a list, with its fields or their defaults; none of an empty list, or where something else came.
+pub(in crate::provider) struct First<T>(pub(in crate::provider) Option<T>);
+
+impl<T> Default for First<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for First<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for Reader<T> {
+            type Value = First<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<First<T>, A::Error> {
+                let first = list.next_element::<Fields<T>>()?.map(|Fields(first)| first);
+                skip_list(list).map(|()| First(first))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<First<T>, A::Error> {
+                skip_object(object).map(|_| First(None))
+            }
+
+            fn visit_str<E: Error>(self, _: &str) -> Result<First<T>, E> {
+                Ok(First(None))
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<First<T>, E> {
+                Ok(First(None))
+            }
+
+            fn visit_bool<E: Error>(self, _: bool) -> Result<First<T>, E> {
+                Ok(First(None))
+            }
+
+            fn visit_u64<E: Error>(self, _: u64) -> Result<First<T>, E> {
+                Ok(First(None))
+            }
+
+            fn visit_i64<E: Error>(self, _: i64) -> Result<First<T>, E> {
+                Ok(First(None))
+            }
+
+            fn visit_f64<E: Error>(self, _: f64) -> Result<First<T>, E> {
+                Ok(First(None))
             }
         }
         from.deserialize_any(Reader(PhantomData))

@@ -1,12 +1,14 @@
 //! Ollama's own chat protocol.
 
+mod calls;
 mod decode;
 mod encode;
 mod host;
+mod stream;
 
 use super::endpoint::{Endpoint, shown};
 use super::env::env_var;
-use super::{Auth, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack};
+use super::{Auth, EncodeContext, Failure, Framing, Head, HttpRequest, Provider, RulePack, StreamDecoder};
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::record::ConfigError;
@@ -110,11 +112,19 @@ impl Provider for Ollama {
     }
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
-        encode::encode(&self.endpoint, request, cx.model)
+        encode::encode(&self.endpoint, request, cx)
     }
 
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
         decode::decode(head, body)
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Ndjson
+    }
+
+    fn stream_decoder(&self, _: &EncodeContext<'_>) -> Option<Box<dyn StreamDecoder>> {
+        Some(Box::<stream::Decoder>::default())
     }
 
     fn rules(&self) -> &RulePack {

@@ -1,30 +1,56 @@
 //! OpenAI's chat completions, and the many servers that speak nearly the same.
 
 mod api;
+mod calls;
 mod decode;
 mod encode;
 mod family;
+mod lenient;
 mod place;
 mod quirks;
 mod said;
 mod settings;
+mod stream;
 mod usage;
 
 pub(super) use api::ChatApi;
+pub(super) use calls::json_of;
 pub use family::{ModelFamily, SamplingRule};
 pub(super) use family::{OPENAI, UNKNOWN};
+pub(super) use lenient::Saying;
 pub(super) use place::{Place, ReasoningSwitch};
 pub use quirks::{Quirks, TokenField};
-pub(super) use said::Said;
+use said::Said;
 pub(super) use settings::{account_settings, from_account};
+pub(super) use stream::parse;
 pub(super) use usage::Counts;
 
 use super::endpoint::Endpoint;
-use super::{EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, settings_by};
+use super::{Capabilities, EncodeContext, HttpRequest, Provider, RulePack, settings_by};
 use crate::LlmError;
-use crate::chat::{Reply, Request};
-use bytes::Bytes;
+use crate::chat::Request;
 use secrecy::SecretString;
+
+/// The methods of [`Provider`] that read answers, of an adapter that leaves them to its [`ChatApi`].
+macro_rules! read_by {
+    ($chat:tt) => {
+        fn decode<'a>(
+            &self,
+            head: &'a $crate::provider::Head,
+            body: &'a bytes::Bytes,
+        ) -> Result<$crate::chat::Reply, $crate::provider::Failure<'a>> {
+            self.$chat.decode(head, body)
+        }
+
+        fn stream_decoder(
+            &self,
+            cx: &$crate::provider::EncodeContext<'_>,
+        ) -> Option<Box<dyn $crate::provider::StreamDecoder>> {
+            self.$chat.stream_decoder(cx)
+        }
+    };
+}
+pub(super) use read_by;
 
 /// Where OpenAI is.
 pub(super) const BASE_URL: &str = "https://api.openai.com/v1";
@@ -60,12 +86,13 @@ account_settings!(OpenAi);
 
 impl Provider for OpenAi {
     settings_by!(0);
+    read_by!(0);
+
+    fn capabilities(&self, model: &str) -> Capabilities {
+        self.0.capabilities(model)
+    }
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
         self.0.encode(request, cx)
-    }
-
-    fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
-        self.0.decode(head, body)
     }
 }

@@ -208,7 +208,7 @@ mod tests {
     }
 
     /// What a server of these quirks makes of a call, of an answer and of a key.
-    fn traits_of(quirks: &Quirks) -> [String; 5] {
+    fn traits_of(quirks: &Quirks) -> [String; 6] {
         let server = OpenAiCompatible::new("http://host/v1").quirks(quirks.clone()).api_key("k");
         let encoded = |model: &str, sampling: Sampling| {
             let request = Request { sampling, ..Request::user("Hi") };
@@ -226,6 +226,9 @@ mod tests {
             encoded("m", Sampling::new().max_tokens(9).seed(7).stop(["a", "b"])),
             encoded("m", Sampling::new().temperature(1.5)),
             encoded("gpt-5", Sampling::new().max_tokens(9)),
+            server
+                .encode(&Request::user("Hi"), &EncodeContext::new("m").streaming())
+                .map_or_else(|error| error.to_string(), |http| String::from_utf8(http.body.to_vec()).unwrap()),
             format!("{:?}", reply.and_then(|reply| reply.usage().copied())),
             header.name().to_string(),
         ]
@@ -243,6 +246,7 @@ mod tests {
             max_stop: _,
             key_header: _,
             refuses: _,
+            stream_options: _,
             reasoning_outside_output: _,
         } = none();
         for (name, quirks) in [
@@ -253,6 +257,7 @@ mod tests {
             ("max_stop", none().max_stop(1)),
             ("key_header", none().key_header("api-key")),
             ("refuses", none().refuses(&[Setting::Seed])),
+            ("stream_options", none().without_stream_options()),
             ("reasoning_outside_output", none().reasoning_outside_output()),
         ] {
             assert_ne!(traits_of(&quirks), traits_of(&none()), "{name}");

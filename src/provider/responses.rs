@@ -2,14 +2,22 @@
 
 mod decode;
 mod encode;
+mod items;
+mod opaque;
+mod stream;
 
 use super::endpoint::Endpoint;
-use super::openai::{BASE_URL, OPENAI, Place, account_settings};
-use super::{Auth, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, settings_by};
+use super::openai::{BASE_URL, OPENAI, Place, account_settings, json_of};
+use super::{
+    Auth, Capabilities, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, StreamDecoder, settings_by,
+};
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use bytes::Bytes;
 use secrecy::SecretString;
+
+/// What this protocol's own blocks are marked with.
+const PROTOCOL: &str = "openai_responses";
 
 /// OpenAI's Responses API: the same calls and the same replies as [`OpenAi`](super::OpenAi), over the protocol in which
 /// OpenAI's newer features appear first.
@@ -54,10 +62,18 @@ impl Provider for OpenAiResponses {
     settings_by!(0);
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
-        encode::encode(&self.0, request, cx.model)
+        encode::encode(&self.0, request, cx)
+    }
+
+    fn capabilities(&self, _model: &str) -> Capabilities {
+        Capabilities { stream: true, ..Capabilities::text() }
     }
 
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
         decode::decode(head, body)
+    }
+
+    fn stream_decoder(&self, _: &EncodeContext<'_>) -> Option<Box<dyn StreamDecoder>> {
+        Some(Box::new(stream::ResponseStream::default()))
     }
 }

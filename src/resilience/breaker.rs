@@ -10,7 +10,8 @@
 //!                          enough trials succeeded, or by hand
 //! ```
 //!
-//! A call asks once to be admitted, makes its attempts, and records one [`Outcome`]. Each transition starts a new
+//! A call asks once to be admitted, makes its attempts, and records one [`Outcome`] for all of them: one that fails and then
+//! succeeds on a retry is one success. Each transition starts a new
 //! *generation*; an outcome that was admitted in an earlier one is stale and decides nothing.
 //!
 //! A circuit's state machine (`core`) is pure: every question carries the time. Around it (`circuit`) is one lock, and one

@@ -3,6 +3,7 @@
 use super::breaker::{Admission, FailureEvidence, Outcome};
 use super::budget::BudgetMark;
 use super::limiter::Permit;
+use super::operation::TIMED_OUT;
 use super::{Advice, Guards, Health, Progress, Verdict};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,20 +30,29 @@ pub struct Lease {
 
 impl Lease {
     /// The output was used to its end. `spent`: the tokens that the other side reported, if it did.
-    pub fn succeed(mut self, spent: Option<u32>) {
+    pub fn succeed(self, spent: Option<u32>) {
+        self.succeed_at(Instant::now(), spent);
+    }
+
+    /// [`succeed`](Self::succeed), as of `now`.
+    pub(crate) fn succeed_at(mut self, now: Instant, spent: Option<u32>) {
         self.end_attempt(spent);
         if let Some(limiter) = &self.guards.limiter {
             limiter.succeeded();
         }
-        if self.admission.is_some() {
-            self.record(Outcome::Success, Instant::now());
-        }
+        self.record(Outcome::Success, now);
     }
 
     /// The output turned out to be a failure. `spent`: the tokens that are known to be spent.
     pub fn fail(mut self, verdict: &Verdict, spent: Option<u32>) {
         self.end_attempt(spent);
         self.record_verdict(verdict, Instant::now());
+    }
+
+    /// The output was given up before its end. `spent`: the tokens that it is known or counted to have spent. The circuit
+    /// learns nothing of it.
+    pub fn abandon(mut self, spent: Option<u32>) {
+        self.end_attempt(spent);
     }
 
     /// Whether the call is a trial of a half-open circuit.
@@ -90,7 +100,7 @@ impl Lease {
     pub(super) fn record_cut(&mut self, now: Instant) {
         let silent = now.saturating_duration_since(self.attempt_started);
         let hung = self.progress.is_sent() && !self.progress.has_head() && silent >= self.hang_evidence;
-        self.record(if hung { Outcome::Failure(FailureEvidence::new("hang")) } else { Outcome::Released }, now);
+        self.record(if hung { Outcome::Failure(FailureEvidence::new(TIMED_OUT)) } else { Outcome::Released }, now);
     }
 
     fn record(&mut self, outcome: Outcome, now: Instant) {

@@ -5,6 +5,10 @@ use super::limiter::Bucket;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::Duration;
+use tokio::time::Instant;
+
+/// The label of an attempt that had no answer in time, whoever it was that would not wait longer.
+pub(super) const TIMED_OUT: &str = "request_timeout";
 
 /// What a failure means for the engine: whether to try again, and whether it is evidence about the target's health.
 ///
@@ -71,7 +75,7 @@ impl Interrupt {
     /// impatience is neither.
     pub const fn verdict(self) -> Verdict {
         match self {
-            Self::Timeout(_) => Verdict::transient("request_timeout"),
+            Self::Timeout(_) => Verdict::transient(TIMED_OUT),
             Self::Deadline => Verdict::permanent("deadline_exceeded"),
             Self::Cancelled => Verdict::permanent("aborted"),
         }
@@ -105,6 +109,8 @@ pub struct AttemptContext<'a> {
     pub index: u32,
     /// Whether the attempt is a trial of a half-open circuit.
     pub trial: bool,
+    /// When it began, without its time in the limiter's queue: an operation need not read the clock for that.
+    pub started: Instant,
     /// Where the attempt marks how far it came.
     pub progress: &'a Progress,
 }

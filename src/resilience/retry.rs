@@ -19,7 +19,7 @@ use std::time::Duration;
 /// | `respect_retry_after` | true |
 /// | `max_retry_after` | 60 s: the longest advised wait worth honouring |
 /// | `advised_jitter` | 0: share of the advised wait (at most 1 s) added at random, for fleets |
-/// | `min_attempt_time` | 250 ms: an attempt that would have less left before the deadline is not made |
+/// | `min_attempt_time` | 250 ms: an attempt after a wait that would have less left before the deadline is not made |
 ///
 /// ```
 /// use std::time::Duration;
@@ -171,7 +171,9 @@ impl Retry {
         self
     }
 
-    /// Sets the time that an attempt must have left before the deadline to be made.
+    /// Sets the time that an attempt must have left before the deadline to be made: a retry, one that has waited for the
+    /// limiter, and the first on a fallback. The first attempt of a call, where it need not wait, is made with whatever
+    /// time the caller gave.
     #[must_use]
     pub fn min_attempt_time(mut self, time: Duration) -> Self {
         self.min_attempt_time = time;

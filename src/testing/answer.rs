@@ -1,6 +1,7 @@
 //! What the fake sends back: a success in the provider's words, a failure in its words, or plain HTTP.
 
 use super::delivery::{Delivery, Ending, Extent, Piece};
+use super::mishap::Mishap;
 use bytes::Bytes;
 use std::fmt;
 use std::time::Duration;
@@ -56,6 +57,44 @@ pub(super) struct Reply {
     pub(super) finish_reason: Option<String>,
     pub(super) usage: Option<(u64, u64)>,
     pub(super) model: Option<String>,
+    /// What the model thinks aloud before it answers.
+    pub(super) reasoning: Option<String>,
+    pub(super) tool_calls: Vec<Called>,
+    /// How the text is cut when it is streamed; `None`: a word at a time.
+    pub(super) text_chunks: Option<Vec<String>>,
+}
+
+/// A tool that the fake model calls.
+#[derive(Clone, Debug)]
+pub(super) struct Called {
+    /// `None`: one is made up, where the protocol has ids.
+    pub(super) id: Option<String>,
+    pub(super) name: String,
+    /// JSON, or what is to pass for it.
+    pub(super) arguments: String,
+}
+
+impl Reply {
+    /// The text as a stream sends it: as it was given, or a word at a time, with the space before it.
+    pub(super) fn chunks<'a>(&'a self, text: &'a str) -> Vec<&'a str> {
+        if let Some(chunks) = &self.text_chunks {
+            return chunks.iter().map(String::as_str).collect();
+        }
+        words(text)
+    }
+}
+
+/// A text word by word, each with the space before it.
+pub(super) fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.char_indices().skip(1).find(|(_, c)| c.is_whitespace()).map_or(rest.len(), |(at, _)| at);
+        let (word, after) = rest.split_at(end);
+        words.push(word);
+        rest = after;
+    }
+    words
 }
 
 /// A failure, before a protocol gave it a shape.
@@ -81,6 +120,17 @@ impl Answer {
         Self::new(Content::Reply(Reply { text: Some(text.into()), ..Reply::default() }))
     }
 
+    /// A complete answer with this text; a stream sends it in these pieces.
+    pub fn text_chunks(chunks: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let chunks: Vec<String> = chunks.into_iter().map(Into::into).collect();
+        Self::new(Content::Reply(Reply { text: Some(chunks.concat()), text_chunks: Some(chunks), ..Reply::default() }))
+    }
+
+    /// A complete answer that calls this tool and says nothing. Add more with [`and_tool_call`](Self::and_tool_call).
+    pub fn tool_call(name: impl Into<String>, arguments: impl fmt::Display) -> Self {
+        Self::text("").and_tool_call(name, arguments)
+    }
+
     /// A complete answer that repeats the last message of the user.
     pub fn echo() -> Self {
         Self::new(Content::Reply(Reply::default()))
@@ -96,6 +146,32 @@ impl Answer {
     pub fn finish_reason(mut self, reason: impl Into<String>) -> Self {
         if let Content::Reply(reply) = &mut self.content {
             reply.finish_reason = Some(reason.into());
+        }
+        self
+    }
+
+    /// Calls another tool. `arguments` is JSON, or what is to pass for it; the id is made up where the protocol has one.
+    pub fn and_tool_call(mut self, name: impl Into<String>, arguments: impl fmt::Display) -> Self {
+        if let Content::Reply(reply) = &mut self.content {
+            reply.tool_calls.push(Called { id: None, name: name.into(), arguments: arguments.to_string() });
+        }
+        self
+    }
+
+    /// Gives the last tool call this id.
+    pub fn tool_call_id(mut self, id: impl Into<String>) -> Self {
+        if let Content::Reply(reply) = &mut self.content
+            && let Some(call) = reply.tool_calls.last_mut()
+        {
+            call.id = Some(id.into());
+        }
+        self
+    }
+
+    /// What the model thinks aloud before it answers.
+    pub fn reasoning(mut self, words: impl Into<String>) -> Self {
+        if let Content::Reply(reply) = &mut self.content {
+            reply.reasoning = Some(words.into());
         }
         self
     }
@@ -140,6 +216,19 @@ impl Answer {
     /// Waits before anything is sent.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delivery.delay = delay;
+        self
+    }
+
+    /// Lets something go wrong after so many events of a stream; 0 is before the first. Nothing happens to an answer that is
+    /// not streamed.
+    pub fn after_events(mut self, events: usize, mishap: Mishap) -> Self {
+        self.delivery.mishaps.push((events, mishap));
+        self
+    }
+
+    /// Sends a stream so many bytes at a time, wherever its events end.
+    pub fn split_every(mut self, bytes: usize) -> Self {
+        self.delivery.split = Some(bytes.max(1));
         self
     }
 
@@ -220,9 +309,15 @@ impl fmt::Display for Answer {
             Content::Reply(Reply { text: None, .. }) => f.write_str("200 echo"),
             Content::ResetBeforeHead => f.write_str("reset before the head"),
         }?;
-        let Delivery { announced, chunked: _, delay, drip, ending, extent, pieces } = &self.delivery;
+        let Delivery { announced, chunked: _, delay, drip, ending, extent, pieces, mishaps, split } = &self.delivery;
         if !delay.is_zero() {
             write!(f, ", delayed by {delay:?}")?;
+        }
+        for (events, mishap) in mishaps {
+            write!(f, ", {mishap} after event {events}")?;
+        }
+        if let Some(step) = split {
+            write!(f, ", {step} bytes at a time")?;
         }
         if let Some(length) = announced {
             write!(f, ", {length} bytes announced")?;

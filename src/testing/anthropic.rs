@@ -1,5 +1,7 @@
 //! Anthropic's messages.
 
+mod message;
+
 use super::answer::{Failure, Reply};
 use super::http1::Request;
 use super::protocol::{Asked, Protocol, Rendered, count_tokens, seconds, text_of};
@@ -55,30 +57,7 @@ impl Protocol for Anthropic {
     }
 
     fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
-        let (input, output) = asked.usage(reply);
-        let body = json!({
-            "id": format!("msg_{id}"),
-            "type": "message",
-            "role": "assistant",
-            "model": asked.model(reply),
-            "content": [{"type": "text", "text": asked.text(reply), "citations": null}],
-            "stop_reason": reply.finish_reason.as_deref().unwrap_or("end_turn"),
-            "stop_sequence": null,
-            "stop_details": null,
-            "usage": {
-                "input_tokens": input,
-                "cache_creation_input_tokens": 0,
-                "cache_read_input_tokens": 0,
-                "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
-                "output_tokens": output,
-                "output_tokens_details": null,
-                "server_tool_use": null,
-                "service_tier": "standard",
-                "speed": "standard",
-                "inference_geo": null,
-            },
-        });
-        identified(Rendered::json(200, &body), id)
+        identified(message::render(reply, asked, id), id)
     }
 
     fn failure(&self, failure: &Failure, model: Option<&str>, id: &str) -> Rendered {
@@ -148,9 +127,8 @@ fn read(request: &Request) -> Result<Asked, Refusal> {
     let messages = body.get("messages").ok_or("messages: Field required")?;
     let messages = messages.as_array().ok_or("messages: Input should be a valid list")?;
     check_messages(messages)?;
-    if body.get("stream") == Some(&Value::Bool(true)) {
-        return Err("stream: this server does not stream".into());
-    }
+    let stream = body.get("stream").unwrap_or(&Value::Bool(false));
+    let stream = stream.as_bool().ok_or("stream: Input should be a valid boolean")?;
     let text = |message: &Value| text_of(&message["content"]);
     let last = messages.iter().rev().find(|message| message["role"] == "user");
     let system = body.get("system").map_or(0, |system| count_tokens(&text_of(system)));
@@ -158,6 +136,8 @@ fn read(request: &Request) -> Result<Asked, Refusal> {
         model: model.to_owned(),
         prompt: last.map(text).unwrap_or_default(),
         input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum::<u64>() + system,
+        stream,
+        ..Asked::default()
     })
 }
 
@@ -336,7 +316,8 @@ mod tests {
             ),
             "1",
         );
-        let expected = Asked { model: "m".to_owned(), prompt: "One two".to_owned(), input_tokens: 13 };
+        let expected =
+            Asked { model: "m".to_owned(), prompt: "One two".to_owned(), input_tokens: 13, ..Asked::default() };
         assert_eq!(asked.ok(), Some(expected));
     }
 
@@ -359,7 +340,7 @@ mod tests {
             (r#""messages":[{"role":"user","content":[{"text":"x"}]}]"#, "non-empty"),
             (r#""messages":[{"role":"assistant","content":"x"}]"#, "first message"),
             (r#""messages":[{"role":"user","content":"x"},{"role":"user","content":"y"}]"#, "alternate"),
-            (r#""stream":true"#, "stream"),
+            (r#""stream":"yes""#, "stream"),
         ] {
             let (status, body) = refused(&with(fields));
             assert_eq!((status, &body["type"], &body["request_id"]), (400, &json!("error"), &json!("req_1")));

@@ -3,6 +3,7 @@
 use super::answer::{Answer, Content};
 use super::http1::Request;
 use super::journal::Received;
+use super::mishap::befall;
 use super::protocol::{Body, Protocol, Rendered};
 use super::script::{Next, Script};
 use bytes::Bytes;
@@ -87,7 +88,18 @@ impl Backend {
                 Action::Send(Rendered { status: *status, headers: Vec::new(), body: Body::Whole(Bytes::new()) })
             }
             Content::Reply(reply) => match asked {
-                Ok(asked) => Action::Send(self.protocol.reply(reply, &asked, &id)),
+                Ok(asked) => {
+                    let mut rendered = self.protocol.reply(reply, &asked, &id);
+                    if let (Body::Stream(events), mishaps @ [_, ..]) = (&mut rendered.body, &*answer.delivery.mishaps) {
+                        let events = std::mem::take(events);
+                        let (pieces, ending) = befall(events, mishaps, &*self.protocol, &id);
+                        rendered.body = match ending {
+                            Some(ending) => Body::Ended(pieces, ending),
+                            None => Body::Stream(pieces),
+                        };
+                    }
+                    Action::Send(rendered)
+                }
                 Err(refusal) => {
                     // The refusal has its own body, and none of the oddities of the answer it replaces.
                     return (Arc::new(Answer::raw(refusal.status)), Action::Send(refusal));

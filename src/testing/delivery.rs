@@ -1,5 +1,6 @@
 //! How the bytes of an answer are put on the wire.
 
+use super::mishap::Mishap;
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -87,4 +88,8 @@ pub(super) struct Delivery {
     pub(super) ending: Ending,
     pub(super) extent: Extent,
     pub(super) pieces: Option<Vec<Piece>>,
+    /// What goes wrong in a stream, after so many events.
+    pub(super) mishaps: Vec<(usize, Mishap)>,
+    /// How many bytes a stream sends at a time, instead of an event.
+    pub(super) split: Option<usize>,
 }

@@ -4,6 +4,7 @@ use super::answer::Answer;
 use super::anthropic::Anthropic;
 use super::azure::Azure;
 use super::backend::Backend;
+use super::bedrock::Bedrock;
 use super::gemini::Gemini;
 use super::journal::Received;
 use super::ollama::Ollama;
@@ -102,6 +103,15 @@ impl FakeProvider {
     /// type. Streams it does not speak yet, and Ollama streams unless told not to: `"stream": false` has to be sent.
     pub fn ollama() -> FakeProviderBuilder {
         FakeProviderBuilder::new(Ollama, Answer::echo())
+    }
+
+    /// Speaks Amazon Bedrock's Converse, under `/model/MODEL/converse`. Every model exists; answers name none.
+    ///
+    /// As with [`openai`](Self::openai), requests that Bedrock would refuse are refused in its words: without a bearer key or
+    /// a signature (403; that the signature has the right form and scope is checked, not which secret made it), with a model
+    /// that is not one encoded segment, with blocks, roles or settings that it does not take. Streams it does not speak yet.
+    pub fn bedrock() -> FakeProviderBuilder {
+        FakeProviderBuilder::new(Bedrock, Answer::echo())
     }
 
     /// Speaks Gemini's `generateContent`, under `/v1beta/models/MODEL:generateContent` and, with a bearer token, under the

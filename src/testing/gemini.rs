@@ -1,6 +1,8 @@
 //! Gemini's `generateContent`, on the Developer API and under the paths of Vertex AI.
 
 mod read;
+mod signature;
+mod write;
 
 use super::answer::{Failure, Reply};
 use super::http1::Request;
@@ -21,36 +23,7 @@ impl Protocol for Gemini {
     }
 
     fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
-        let (input, output) = asked.usage(reply);
-        let text = asked.text(reply);
-        // What is empty or zero is left out.
-        let content = if text.is_empty() {
-            json!({"role": "model"})
-        } else {
-            json!({"parts": [{"text": text}], "role": "model"})
-        };
-        let mut usage = json!({
-            "promptTokenCount": input,
-            "candidatesTokenCount": output,
-            "totalTokenCount": input.saturating_add(output),
-            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": input}],
-        });
-        if let Some(counts) = usage.as_object_mut() {
-            counts.retain(|_, count| *count != 0);
-        }
-        Rendered::json(
-            200,
-            &json!({
-                "candidates": [{
-                    "content": content,
-                    "finishReason": reply.finish_reason.as_deref().unwrap_or("STOP"),
-                    "index": 0,
-                }],
-                "usageMetadata": usage,
-                "modelVersion": asked.model(reply),
-                "responseId": id,
-            }),
-        )
+        write::write(reply, asked, id)
     }
 
     fn failure(&self, failure: &Failure, model: Option<&str>, _: &str) -> Rendered {

@@ -1,6 +1,6 @@
 //! Ollama's own chat protocol.
 
-use super::answer::{Failure, Reply};
+use super::answer::{Called, Failure, Reply, words};
 use super::http1::Request;
 use super::protocol::{Asked, Body, Protocol, Rendered, count_tokens, seconds};
 use crate::resilience::clock::wall_now;
@@ -32,26 +32,31 @@ impl Protocol for Ollama {
         read(&request.body).map_err(|message| error(400, &message))
     }
 
-    fn reply(&self, reply: &Reply, asked: &Asked, _: &str) -> Rendered {
-        let (input, output) = asked.usage(reply);
-        let mut body = json!({
-            "model": asked.model(reply),
-            "created_at": humantime::format_rfc3339_nanos(wall_now()).to_string(),
-            "message": {"role": "assistant", "content": asked.text(reply)},
-            "done": true,
-            "done_reason": reply.finish_reason.as_deref().unwrap_or("stop"),
-            "total_duration": 912_345_678,
-            "load_duration": 12_345_678,
-            "prompt_eval_duration": 100_000_000,
-            "eval_duration": 500_000_000,
-        });
-        // Counts of zero are left out.
-        for (name, count) in [("prompt_eval_count", input), ("eval_count", output)] {
-            if count > 0 {
-                body[name] = count.into();
+    fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
+        if !asked.stream {
+            let calls =
+                reply.tool_calls.iter().enumerate().map(|(at, call)| tool_call(call, at, id)).collect::<Vec<_>>();
+            let mut message = json!({"role": "assistant", "content": asked.text(reply)});
+            if let Some(thinking) = &reply.reasoning {
+                message["thinking"] = thinking.as_str().into();
             }
+            if !calls.is_empty() {
+                message["tool_calls"] = calls.into();
+            }
+            return Rendered::json(200, &last(reply, asked, message));
         }
-        Rendered::json(200, &body)
+        let line = |mut message: Value| {
+            message["role"] = "assistant".into();
+            json!({"model": asked.model(reply), "created_at": now(), "message": message, "done": false})
+        };
+        let thinking = words(reply.reasoning.as_deref().unwrap_or_default());
+        let thinking = thinking.into_iter().map(|word| line(json!({"content": "", "thinking": word})));
+        let text = reply.chunks(asked.text(reply)).into_iter().map(|chunk| line(json!({"content": chunk})));
+        let calls = reply.tool_calls.iter().enumerate();
+        let calls = calls.map(|(at, call)| line(json!({"content": "", "tool_calls": [tool_call(call, at, id)]})));
+        let last = last(reply, asked, json!({"role": "assistant", "content": ""}));
+        let lines = thinking.chain(text).chain(calls).chain([last]);
+        Rendered::stream("application/x-ndjson", lines.map(|line| format!("{line}\n").into()).collect())
     }
 
     fn failure(&self, failure: &Failure, model: Option<&str>, _: &str) -> Rendered {
@@ -66,6 +71,42 @@ impl Protocol for Ollama {
             Failure::Unauthorized => of_status(401, model),
         }
     }
+}
+
+/// The line that says why and with how much it ended: the whole answer, or the last of a stream.
+fn last(reply: &Reply, asked: &Asked, message: Value) -> Value {
+    let (input, output) = asked.usage(reply);
+    let mut body = json!({
+        "model": asked.model(reply),
+        "created_at": now(),
+        "message": message,
+        "done": true,
+        "done_reason": reply.finish_reason.as_deref().unwrap_or("stop"),
+        "total_duration": 912_345_678,
+        "load_duration": 12_345_678,
+        "prompt_eval_duration": 100_000_000,
+        "eval_duration": 500_000_000,
+    });
+    // Counts of zero are left out.
+    for (name, count) in [("prompt_eval_count", input), ("eval_count", output)] {
+        if count > 0 {
+            body[name] = count.into();
+        }
+    }
+    body
+}
+
+fn now() -> String {
+    humantime::format_rfc3339_nanos(wall_now()).to_string()
+}
+
+/// A call, whole: the server sends it only when it has read it.
+fn tool_call(called: &Called, at: usize, id: &str) -> Value {
+    let Called { id: own, name, arguments } = called;
+    // What is no JSON passes as a text: the server itself sends objects alone.
+    let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| Value::String(arguments.clone()));
+    let id = own.clone().unwrap_or_else(|| format!("call_{id}{at}"));
+    json!({"id": id, "function": {"index": at, "name": name, "arguments": arguments}})
 }
 
 fn of_status(status: u16, model: &str) -> Rendered {
@@ -127,15 +168,19 @@ fn read(body: &[u8]) -> Result<Asked, String> {
     {
         return Err(format!("option \"{TEXTS}\" must be a list of texts"));
     }
-    if body["stream"] != false {
-        return Err("this server does not stream; send \"stream\": false".to_owned());
-    }
+    let stream = match &body["stream"] {
+        Value::Null => true,
+        Value::Bool(stream) => *stream,
+        _ => return Err("json: cannot unmarshal stream into a value of type bool".to_owned()),
+    };
     let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
     let last = messages.iter().rev().find(|message| message["role"] == "user");
     Ok(Asked {
         model: model.to_owned(),
         prompt: last.or(messages.last()).map(text).unwrap_or_default(),
         input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum(),
+        stream,
+        ..Asked::default()
     })
 }
 
@@ -159,7 +204,8 @@ mod tests {
         let body = r#"{"model":"m","stream":false,"unknown":1,"messages":[{"role":"system","content":"Be brief."},
             {"role":"user","content":"One two"},{"role":"user","content":"Three"},{"role":"assistant","content":null}],
             "options":{"temperature":0.5,"stop":["END"]}}"#;
-        let expected = Asked { model: "m".to_owned(), prompt: "Three".to_owned(), input_tokens: 19 };
+        let expected =
+            Asked { model: "m".to_owned(), prompt: "Three".to_owned(), input_tokens: 19, ..Asked::default() };
         assert_eq!(ask(Method::POST, PATH, body), Ok(expected));
     }
 
@@ -176,7 +222,7 @@ mod tests {
             (Method::POST, PATH, r#"{"model":"m","messages":[{"role":"user","content":[]}]}"#, 400, "type string"),
             (Method::POST, PATH, r#"{"model":"m","options":{"temperature":"hot"}}"#, 400, "temperature"),
             (Method::POST, PATH, r#"{"model":"m","options":{"stop":"END"}}"#, 400, "stop"),
-            (Method::POST, PATH, r#"{"model":"m","messages":[]}"#, 400, "stream"),
+            (Method::POST, PATH, r#"{"model":"m","messages":[],"stream":"no"}"#, 400, "stream"),
         ] {
             let (got, said) = ask(method, path, body).unwrap_err();
             assert!(got == status && said.contains(named), "{body}: {got} {said}");

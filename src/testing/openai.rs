@@ -130,6 +130,7 @@ impl Asked {
             model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
             prompt: last.or(turns.last()).map(text).unwrap_or_default(),
             input_tokens: turns.iter().map(|turn| count_tokens(&text(turn)) + 3).sum(),
+            ..Self::default()
         }
     }
 }
@@ -252,7 +253,8 @@ mod tests {
             {"role":"user","content":[{"type":"text","text":"One "},{"type":"image_url"},{"type":"text","text":"two"}]},
             {"role":"assistant","content":null}]}"#;
         let asked = OpenAi.read(&request(Method::POST, "/v1/chat/completions?x=1", body), "1").ok();
-        let expected = Asked { model: "m".to_owned(), prompt: "One two".to_owned(), input_tokens: 14 };
+        let expected =
+            Asked { model: "m".to_owned(), prompt: "One two".to_owned(), input_tokens: 14, ..Asked::default() };
         assert_eq!(asked, Some(expected));
     }
 

@@ -36,12 +36,20 @@ impl Outgoing {
     pub(super) fn of(answer: &Answer, rendered: Rendered) -> Self {
         let delivery = &answer.delivery;
         let Rendered { status, headers, body } = rendered;
-        let (pieces, streamed) = match (&delivery.pieces, &answer.body, body) {
+        let mut ending = delivery.ending;
+        let (mut pieces, streamed) = match (&delivery.pieces, &answer.body, body) {
             (Some(pieces), ..) => (pieces.clone(), true),
             (None, Some(body), _) => (vec![Piece::Bytes(body.clone())], false),
             (None, None, Body::Whole(body)) => (vec![Piece::Bytes(body)], false),
             (None, None, Body::Stream(pieces)) => (pieces, true),
+            (None, None, Body::Ended(pieces, own)) => {
+                ending = own;
+                (pieces, true)
+            }
         };
+        if let Some(step) = delivery.split {
+            pieces = split(pieces, step);
+        }
         let chunked = delivery.chunked || (streamed && delivery.pieces.is_none());
         let total = pieces.iter().map(Piece::len).sum::<usize>();
         let left = match delivery.extent {
@@ -59,10 +67,30 @@ impl Outgoing {
                 (None, true) => Pace::Apart,
                 (None, false) => Pace::AtOnce,
             },
-            terminated: chunked && delivery.ending.terminates() && left == usize::MAX,
-            ending: delivery.ending,
+            terminated: chunked && ending.terminates() && left == usize::MAX,
+            ending,
         }
     }
+}
+
+/// The same bytes, so many at a time. Pauses stay between the bytes that they stood between.
+fn split(pieces: Vec<Piece>, step: usize) -> Vec<Piece> {
+    let (mut out, mut run) = (Vec::new(), Vec::new());
+    let flush = |run: &mut Vec<u8>, out: &mut Vec<Piece>| {
+        out.extend(run.chunks(step).map(|bytes| Piece::Bytes(Bytes::copy_from_slice(bytes))));
+        run.clear();
+    };
+    for piece in pieces {
+        match piece {
+            Piece::Bytes(bytes) => run.extend_from_slice(&bytes),
+            Piece::Pause(_) => {
+                flush(&mut run, &mut out);
+                out.push(piece);
+            }
+        }
+    }
+    flush(&mut run, &mut out);
+    out
 }
 
 /// The first `left` bytes of the pieces, so many bytes at a time where they drip.

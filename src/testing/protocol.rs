@@ -1,7 +1,7 @@
 //! What a provider's dialect has to say here. One file a dialect implements it.
 
 use super::answer::{Failure, Reply};
-use super::delivery::Piece;
+use super::delivery::{Ending, Piece};
 use super::http1::Request;
 use bytes::Bytes;
 use std::fmt;
@@ -16,6 +16,24 @@ pub(super) trait Protocol: fmt::Debug + Send + Sync {
     fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered;
     /// Gives a failure its shape. `model` is the one asked for, if any.
     fn failure(&self, failure: &Failure, model: Option<&str>, id: &str) -> Rendered;
+
+    /// A failure in the middle of a stream.
+    fn failure_event(&self, failure: &Failure, id: &str) -> Piece {
+        match self.failure(failure, None, id).body {
+            Body::Whole(body) => self.event(&String::from_utf8_lossy(&body)),
+            Body::Stream(_) | Body::Ended(..) => Piece::bytes(""),
+        }
+    }
+
+    /// An event with this data.
+    fn event(&self, data: &str) -> Piece {
+        Piece::from(format!("data: {data}\n\n"))
+    }
+
+    /// A keep-alive.
+    fn ping(&self) -> Piece {
+        Piece::from(": keep-alive\n\n")
+    }
 }
 
 /// What of a request an answer depends on.
@@ -25,6 +43,12 @@ pub(super) struct Asked {
     /// The last message of the user.
     pub(super) prompt: String,
     pub(super) input_tokens: u64,
+    /// Whether the answer is wanted as a stream.
+    pub(super) stream: bool,
+    /// Whether a stream is to report what it spent, where the protocol reports it only when asked.
+    pub(super) stream_usage: bool,
+    /// Whether a stream comes as a JSON list, where the protocol has that too.
+    pub(super) stream_list: bool,
 }
 
 impl Asked {
@@ -68,8 +92,9 @@ pub(super) struct Rendered {
 
 #[derive(Clone, Debug)]
 pub(super) enum Body {
-    /// A stream: chunked, and each piece written by itself.
-    #[allow(dead_code)] // what the streams of the dialects are made of
+    /// A stream that ends in a way of its own.
+    Ended(Vec<Piece>, Ending),
+    /// A stream: chunked, and each piece, which is an event, written by itself.
     Stream(Vec<Piece>),
     Whole(Bytes),
 }
@@ -78,6 +103,12 @@ impl Rendered {
     pub(super) fn json(status: u16, body: &serde_json::Value) -> Self {
         let headers = vec![("content-type", "application/json".to_owned())];
         Self { status, headers, body: Body::Whole(body.to_string().into()) }
+    }
+
+    /// A stream of these pieces.
+    pub(super) fn stream(content_type: &'static str, pieces: Vec<Piece>) -> Self {
+        let headers = vec![("content-type", content_type.to_owned()), ("cache-control", "no-cache".to_owned())];
+        Self { status: 200, headers, body: Body::Stream(pieces) }
     }
 
     pub(super) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
@@ -97,7 +128,7 @@ impl Protocol for Plain {
 
     fn read(&self, request: &Request, _: &str) -> Result<Asked, Rendered> {
         let prompt = String::from_utf8_lossy(&request.body).into_owned();
-        Ok(Asked { model: String::new(), input_tokens: count_tokens(&prompt), prompt })
+        Ok(Asked { input_tokens: count_tokens(&prompt), prompt, ..Asked::default() })
     }
 
     fn reply(&self, reply: &Reply, asked: &Asked, _: &str) -> Rendered {

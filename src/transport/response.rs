@@ -8,6 +8,9 @@ use http::header::CONTENT_LENGTH;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
+#[cfg(feature = "reqwest")]
+use std::pin::pin;
+use std::task::{Context, Poll};
 use url::Url;
 
 /// A body as it comes.
@@ -20,9 +23,10 @@ pub struct Response {
     body: Body,
 }
 
+#[allow(clippy::large_enum_variant)] // the large one is the usual one, and lives in the attempt's future
 enum Body {
     #[cfg(feature = "reqwest")]
-    Reqwest(Box<reqwest::Response>),
+    Reqwest(reqwest::Response),
     Stream(BodyStream),
 }
 
@@ -34,7 +38,7 @@ impl Response {
 
     #[cfg(feature = "reqwest")]
     pub(super) fn reqwest(head: Head, response: reqwest::Response) -> Self {
-        Self { head, body: Body::Reqwest(Box::new(response)) }
+        Self { head, body: Body::Reqwest(response) }
     }
 
     /// Where the answer came from, if the transport can have followed a redirect.
@@ -43,6 +47,16 @@ impl Response {
             #[cfg(feature = "reqwest")]
             Body::Reqwest(response) => Some(response.url()),
             Body::Stream(_) => None,
+        }
+    }
+
+    /// Polls for the next piece of the body; none at its end.
+    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, TransportError>> {
+        match &mut self.body {
+            // A future of one frame: nothing is lost with it.
+            #[cfg(feature = "reqwest")]
+            Body::Reqwest(response) => pin!(response.chunk()).poll(cx).map_err(super::over_reqwest::fault),
+            Body::Stream(stream) => stream.as_mut().poll_next(cx).map(Option::transpose),
         }
     }
 
@@ -64,6 +78,12 @@ impl Response {
             return Err(too_large());
         }
         let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
+        self.read_after(first, cap).await
+    }
+
+    /// The whole body, of at most `cap` bytes, whose first piece was taken already.
+    pub(crate) async fn read_after(&mut self, first: Bytes, cap: u64) -> Result<Bytes, TransportError> {
+        let too_large = || TransportError::new(TransportFault::TooLarge(cap), format!("the body is over {cap} bytes"));
         // The usual answer comes in one piece, and is not copied.
         let Some(second) = self.chunk().await? else {
             return if first.len() as u64 > cap { Err(too_large()) } else { Ok(first) };

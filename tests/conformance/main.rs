@@ -4,6 +4,8 @@
 
 mod anthropic;
 mod azure;
+#[cfg(feature = "bedrock")]
+mod bedrock;
 mod gemini;
 mod ollama;
 mod openai;
@@ -62,3 +64,7 @@ conforms! { anthropic_messages: crate::anthropic::AnthropicMessages }
 conforms! { gemini_generate: crate::gemini::GeminiGenerate }
 conforms! { vertex_generate: crate::gemini::VertexGenerate }
 conforms! { ollama_chat: crate::ollama::OllamaChat }
+#[cfg(feature = "bedrock")]
+conforms! { bedrock_signed: crate::bedrock::BedrockSigned }
+#[cfg(feature = "bedrock")]
+conforms! { bedrock_bearer: crate::bedrock::BedrockBearer }

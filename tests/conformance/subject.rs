@@ -1,10 +1,10 @@
 //! What the suite has to know of an adapter.
 
 use serde_json::Value;
-use steadfast::Call;
 use steadfast::chat::{FinishReason, Sampling};
 use steadfast::provider::Provider;
 use steadfast::testing::{Answer, FakeProviderBuilder, Received};
+use steadfast::{Call, ErrorCode};
 
 /// An adapter, and its protocol.
 pub(crate) trait Subject {
@@ -16,6 +16,10 @@ pub(crate) trait Subject {
     const SEED: bool;
     /// Whether the protocol has texts that end an answer.
     const STOP: bool = true;
+    /// Whether replies name the model that answered.
+    const MODEL_TOLD: bool = true;
+    /// What a bad key is: most providers say so with a 401.
+    const BAD_KEY: ErrorCode = ErrorCode::Authentication;
     /// Whether replies carry a request id.
     const REPLY_ID: bool;
     /// Whether errors do.

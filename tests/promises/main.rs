@@ -16,5 +16,6 @@ mod policy;
 mod responses;
 mod retry;
 mod secrets;
+mod streams;
 mod support;
 mod timeouts;

@@ -1,14 +1,16 @@
 //! This crate's own client, as the runner sees it. Thin: it configures, calls, and prints what came back.
 
-use super::subject::{CallSpec, Client, Failure, NotConfigured, Outcome, Reason, Setup, Subject, TargetSetup, Usage};
+use super::subject::{
+    CallSpec, Client, Failure, NotConfigured, Outcome, Reason, Setup, Subject, TargetSetup, ToolCall, ToolSpec, Usage,
+};
 use serde_json::Value;
 use std::error::Error;
 use std::fmt::Write;
 use std::time::Duration;
-use steadfast::chat::Reply;
+use steadfast::chat::{Output, Reply, Request, Tool};
 use steadfast::provider::{Anthropic, AzureOpenAi, Gemini, Ollama, OpenAi, OpenAiCompatible};
 use steadfast::resilience::{CircuitBreaker, Jitter, RateLimit, Retry};
-use steadfast::{Call, LlmError, Target};
+use steadfast::{Call, ErrorCode, LlmError, Target};
 use tokio_util::sync::CancellationToken;
 
 /// Makes clients of this crate.
@@ -23,17 +25,16 @@ impl Subject for Steadfast {
     type Client = SteadfastClient;
 
     fn configure(&self, setup: &Setup) -> Result<SteadfastClient, NotConfigured> {
-        for (needed, what) in [(setup.stream, "streams"), (setup.tools, "tools"), (setup.json, "JSON mode")] {
-            if needed {
-                return Err(NotConfigured::unsupported(what));
-            }
-        }
         let config = &setup.config;
         let mut targets = setup.targets.iter().map(|target| guarded(setup, target));
         let primary = targets.next().ok_or_else(|| NotConfigured::Failed("no target".to_owned()))??;
         let mut builder = steadfast::Client::builder(primary)
             .connect_timeout(millis(config.connect_timeout_ms))
+            .idle_timeout(millis(config.idle_timeout_ms))
             .deadline(config.deadline_ms.map(millis));
+        if let Some(bytes) = config.max_event_bytes {
+            builder = builder.max_event_bytes(bytes);
+        }
         for target in targets {
             builder = builder.fallback(target?);
         }
@@ -94,8 +95,24 @@ fn adapter(setup: &Setup, at: &TargetSetup) -> Result<Target, NotConfigured> {
         }
         ("anthropic_messages", None) => Ok(Target::new(Anthropic::new(key).base_url(base), &at.model)),
         ("gemini_generate", None) => Ok(Target::new(Gemini::new(key).base_url(base), &at.model)),
+        #[cfg(feature = "bedrock")]
+        ("bedrock_converse", None) => Ok(Target::new(bedrock(setup).base_url(base), &at.model)),
         ("ollama_chat", None) => Ok(Target::new(Ollama::new().api_key(key).base_url(base), &at.model)),
         (api, _) => Err(NotConfigured::unsupported(api)),
+    }
+}
+
+#[cfg(feature = "bedrock")]
+fn bedrock(setup: &Setup) -> steadfast::provider::Bedrock {
+    use steadfast::provider::Bedrock;
+    match &setup.aws {
+        Some(keys) => Bedrock::with_credentials(
+            &keys.region,
+            &keys.access_key_id,
+            keys.secret_access_key.as_str(),
+            keys.session_token.clone().map(Into::into),
+        ),
+        None => Bedrock::bearer("us-east-1", setup.api_key.as_str()),
     }
 }
 
@@ -105,10 +122,13 @@ fn millis(ms: u64) -> Duration {
 
 impl Client for SteadfastClient {
     async fn call(&self, spec: CallSpec) -> Outcome {
-        if spec.stream {
-            return Outcome::unsupported("streams");
+        let mut request = Request::user(spec.prompt);
+        let tool = |tool: ToolSpec| Tool::new(tool.name, tool.description).parameters(tool.parameters);
+        request.tools = spec.tools.into_iter().map(tool).collect();
+        if spec.json {
+            request.output = Output::Json;
         }
-        let mut call = Call::user(spec.prompt);
+        let mut call = Call::from(request);
         if let Some(tokens) = spec.estimated_tokens {
             call = call.estimated_tokens(u32::try_from(tokens).unwrap_or(u32::MAX));
         }
@@ -123,11 +143,70 @@ impl Client for SteadfastClient {
                 token.cancel();
             })
         });
-        match self.0.call(call.cancel_on(token)).await {
+        let call = call.cancel_on(token);
+        if spec.stream {
+            return self.stream(call, spec.drop_after_first_chunk).await;
+        }
+        match self.0.call(call).await {
             Ok(reply) => answered(&reply),
-            Err(error) => Outcome { error: Some(failure(&error)), ..Outcome::default() },
+            Err(error) => failed(&error),
         }
     }
+}
+
+impl SteadfastClient {
+    async fn stream(&self, call: Call, drop_after_first_chunk: bool) -> Outcome {
+        let mut stream = match self.0.stream(call).await {
+            Ok(stream) => stream,
+            Err(error) => return failed(&error),
+        };
+        let mut delivered = String::new();
+        while let Some(chunk) = stream.next().await {
+            match chunk {
+                Ok(chunk) => delivered.push_str(chunk.text()),
+                Err(error) => return Outcome { delivered_text: delivered, ..failed(&error) },
+            }
+            if drop_after_first_chunk && !delivered.is_empty() {
+                return Outcome::dropped();
+            }
+        }
+        match stream.into_reply().await {
+            Ok(reply) => Outcome { delivered_text: delivered, ..answered(&reply) },
+            Err(error) => Outcome { delivered_text: delivered, ..failed(&error) },
+        }
+    }
+}
+
+fn failed(error: &LlmError) -> Outcome {
+    if error.code() == Some(ErrorCode::UnsupportedCapability) {
+        return Outcome::unsupported(error.to_string());
+    }
+    let partial = error.partial();
+    Outcome {
+        error: Some(failure(error)),
+        partial_text: partial.map(|reply| reply.text().to_owned()),
+        tool_calls: partial.map_or(Vec::new(), calls),
+        ..Outcome::default()
+    }
+}
+
+fn calls(reply: &Reply) -> Vec<ToolCall> {
+    let call = |call: &steadfast::chat::ToolCall| ToolCall {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+    };
+    reply.tool_calls().iter().map(call).collect()
+}
+
+/// The signature of a signed thought, wherever its protocol puts it.
+fn signature(reply: &Reply) -> Option<String> {
+    fn find(value: &Value) -> Option<&str> {
+        let named =
+            ["signature", "thoughtSignature", "encrypted_content"].iter().find_map(|name| value.get(name)?.as_str());
+        named.or_else(|| value.as_object()?.values().find_map(find)).or_else(|| value.as_array()?.iter().find_map(find))
+    }
+    reply.opaque().iter().find_map(|block| find(&block.data)).map(str::to_owned)
 }
 
 fn answered(reply: &Reply) -> Outcome {
@@ -136,6 +215,7 @@ fn answered(reply: &Reply) -> Outcome {
         ok: true,
         text: Some(reply.text().to_owned()),
         finish_reason: finish.and_then(|finish| finish.as_str().map(str::to_owned)),
+        tool_calls: calls(reply),
         usage: reply.usage().map(|usage| Usage {
             input: Some(usage.input),
             output: Some(usage.output),
@@ -145,6 +225,7 @@ fn answered(reply: &Reply) -> Outcome {
             reasoning: usage.reasoning,
         }),
         reasoning: reply.reasoning().map(str::to_owned),
+        reasoning_signature: signature(reply),
         refusal: reply.refusal().map(str::to_owned),
         ..Outcome::default()
     }

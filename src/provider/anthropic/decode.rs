@@ -3,8 +3,9 @@
 //! What is needed is read in every shape in which it has been seen (look-alike servers send `null` for anything), and
 //! blocks, fields and reasons that are not known cost nothing.
 
-use crate::chat::{FinishReason, Reply, Usage};
-use crate::provider::lenient::{Count, Fields, Present, Words};
+use super::counts::Counts;
+use crate::chat::{FinishReason, Reply};
+use crate::provider::lenient::{Fields, Present, Words};
 use crate::provider::{AnswerFault, Failure, Head, json, request_id};
 use bytes::Bytes;
 use serde::Deserialize;
@@ -40,31 +41,11 @@ struct Block {
 
 /// Why the model was stopped from answering.
 #[derive(Default, Deserialize)]
-struct StopDetails {
+pub(super) struct StopDetails {
     #[serde(default)]
-    category: Words,
+    pub(super) category: Words,
     #[serde(default)]
-    explanation: Words,
-}
-
-#[derive(Default, Deserialize)]
-struct Counts {
-    #[serde(default)]
-    input_tokens: Count,
-    #[serde(default)]
-    cache_creation_input_tokens: Count,
-    #[serde(default)]
-    cache_read_input_tokens: Count,
-    #[serde(default)]
-    output_tokens: Count,
-    #[serde(default)]
-    output_tokens_details: Fields<OutputDetails>,
-}
-
-#[derive(Default, Deserialize)]
-struct OutputDetails {
-    #[serde(default)]
-    thinking_tokens: Count,
+    pub(super) explanation: Words,
 }
 
 pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
@@ -110,7 +91,7 @@ fn append(whole: &mut String, part: Words) {
 ///
 /// Anthropic stops with `refusal` when its classifiers intervene, and the text so far may be of any length: it is a
 /// filter that cut, more than a model that declined. What it says of the why is in [`Reply::refusal`].
-fn finish_reason(reason: &str) -> FinishReason {
+pub(super) fn finish_reason(reason: &str) -> FinishReason {
     match reason {
         "end_turn" | "stop_sequence" => FinishReason::Stop,
         "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
@@ -120,26 +101,10 @@ fn finish_reason(reason: &str) -> FinishReason {
     }
 }
 
-impl Counts {
-    /// The counts with the cache within the input; nothing when nothing was counted.
-    fn usage(&self) -> Option<Usage> {
-        if self.input_tokens.0.is_none() && self.output_tokens.0.is_none() {
-            return None;
-        }
-        let (written, read) = (self.cache_creation_input_tokens.0, self.cache_read_input_tokens.0);
-        let parts = [self.input_tokens.0, written, read];
-        let input = parts.into_iter().flatten().fold(0, u64::saturating_add);
-        let mut usage = Usage::new(input, self.output_tokens.0.unwrap_or(0));
-        usage.cached_input = read;
-        usage.cache_write = written;
-        usage.reasoning = self.output_tokens_details.0.thinking_tokens.0;
-        Some(usage)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chat::Usage;
     use http::{HeaderMap, HeaderValue, StatusCode};
 
     fn read(status: u16, body: &str) -> Result<Reply, (Option<u16>, Option<AnswerFault>)> {

@@ -3,9 +3,9 @@
 use super::family::family;
 use super::{Anthropic, AnthropicSampling};
 use crate::LlmError;
-use crate::chat::{Content, Request};
+use crate::chat::Request;
 use crate::provider::refusal::{check_range, unsupported};
-use crate::provider::{HttpRequest, json};
+use crate::provider::{EncodeContext, HttpRequest, json};
 use crate::record::ErrorCode;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
@@ -14,11 +14,16 @@ const MAX_TOKENS: u32 = 4_096;
 /// The first version of the protocol that takes no sampling settings. Versions are dates, so they sort.
 const NO_SAMPLING: &str = "2026-10-21";
 
-pub(super) fn encode(anthropic: &Anthropic, request: &Request, model: &str) -> Result<HttpRequest, LlmError> {
+pub(super) fn encode(
+    anthropic: &Anthropic,
+    request: &Request,
+    cx: &EncodeContext<'_>,
+) -> Result<HttpRequest, LlmError> {
+    let model = cx.model;
     check_sampling(anthropic, request, model)?;
     let (url, headers) = anthropic.endpoint.request_line()?;
-    let turns: Vec<_> = request.turns().collect();
-    let text: usize = turns.iter().map(|(_, content)| content.text().len() + 48).sum();
+    let turns: Vec<_> = request.texts().collect();
+    let text: usize = turns.iter().map(|(_, text)| text.len() + 48).sum();
     let capacity = text + text / 16 + request.system.as_ref().map_or(0, String::len) + 256;
     let body = Body {
         model,
@@ -29,6 +34,7 @@ pub(super) fn encode(anthropic: &Anthropic, request: &Request, model: &str) -> R
         temperature: request.sampling.temperature,
         top_p: request.sampling.top_p,
         stop_sequences: &request.sampling.stop,
+        stream: cx.stream,
     };
     Ok(HttpRequest::post(url, headers, json::write(&body, &request.extra, &[], capacity)?))
 }
@@ -72,10 +78,12 @@ struct Body<'a> {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     stop_sequences: &'a [String],
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stream: bool,
 }
 
 /// Turns, whether each is the user's; those of the same role in a row are one message.
-struct Messages<'a>(Vec<(bool, &'a Content)>);
+struct Messages<'a>(Vec<(bool, &'a str)>);
 
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -95,13 +103,13 @@ struct Message<'a> {
 }
 
 /// What one role said in a row: a text, or a block for each turn.
-struct Said<'a>(&'a [(bool, &'a Content)]);
+struct Said<'a>(&'a [(bool, &'a str)]);
 
 impl Serialize for Said<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            [(_, content)] => to.serialize_str(content.text()),
-            turns => to.collect_seq(turns.iter().map(|(_, content)| Block { kind: "text", text: content.text() })),
+            [(_, text)] => to.serialize_str(text),
+            turns => to.collect_seq(turns.iter().map(|(_, text)| Block { kind: "text", text })),
         }
     }
 }

@@ -50,7 +50,7 @@ impl AnthropicFamily {
 
 impl AnthropicSampling {
     /// The setting that it refuses, and what to do instead.
-    pub(super) fn refusal(self, sampling: &Sampling) -> Option<(&'static str, &'static str)> {
+    pub(in crate::provider) fn refusal(self, sampling: &Sampling) -> Option<(&'static str, &'static str)> {
         let (temperature, top_p) = (sampling.temperature, sampling.top_p);
         let refused = |temperature: bool, top_p: bool, cure| {
             let setting = if temperature { Some("temperature") } else { top_p.then_some("top_p") };
@@ -76,7 +76,7 @@ const fn row(stem: &'static str, sampling: AnthropicSampling) -> AnthropicFamily
 }
 
 /// Anthropic's families as of 2026-11, from its model pages and the newest per-model tables of SDKs.
-pub(super) const KNOWN: &[AnthropicFamily] = &[
+pub(in crate::provider) const KNOWN: &[AnthropicFamily] = &[
     row("opus-5-5", AnthropicSampling::Never),
     row("sonnet-5-5", AnthropicSampling::Never),
     row("haiku-5-5", AnthropicSampling::Never),
@@ -95,7 +95,7 @@ pub(super) const KNOWN: &[AnthropicFamily] = &[
 ];
 
 /// The row for `model`, whatever a platform puts before `claude-` or behind the version.
-pub(super) fn family<'a>(families: &'a [AnthropicFamily], model: &str) -> Option<&'a AnthropicFamily> {
+pub(in crate::provider) fn family<'a>(families: &'a [AnthropicFamily], model: &str) -> Option<&'a AnthropicFamily> {
     let (_, stem) = model.rsplit_once("claude-")?;
     // Routers write `claude-opus-4.5`.
     let stem = stem.replace('.', "-");

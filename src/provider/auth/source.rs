@@ -94,6 +94,12 @@ pub trait Authorize: Send + Sync + 'static {
         request: &'a mut HttpRequest,
         now: SystemTime,
     ) -> BoxFuture<'a, Result<Authorized, LlmError>>;
+
+    /// The provider has answered `authentication` to what was made of kept credentials ([`Authorized::kept`], whose number
+    /// this is): they are to be fetched anew for the next attempt, which is made at once, one for each call.
+    fn reject(&self, kept: u64) {
+        let _ = kept;
+    }
 }
 
 /// What was added: the secrets in it, which are taken out of everything that is kept of the attempt.
@@ -102,11 +108,21 @@ pub trait Authorize: Send + Sync + 'static {
 pub struct Authorized {
     /// The secrets.
     pub secrets: Vec<SecretString>,
+    /// The number of the kept credentials that it was made of; none where they are fixed, or were fetched for this attempt,
+    /// so that fetching them again would not help.
+    pub kept: Option<u64>,
 }
 
 impl Authorized {
     /// Credentials with these secrets in them.
     pub fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
-        Self { secrets: secrets.into_iter().collect() }
+        Self { secrets: secrets.into_iter().collect(), kept: None }
+    }
+
+    /// Made of the kept credentials of this number.
+    #[must_use]
+    pub fn kept(mut self, number: Option<u64>) -> Self {
+        self.kept = number;
+        self
     }
 }

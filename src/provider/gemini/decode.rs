@@ -1,193 +1,182 @@
-//! An answer in Gemini's words.
-//!
-//! Google leaves out what is zero or empty, so every field may be missing; gateways send null, or the list that the
-//! streaming method answers with.
+//! What an answer says, whole or streamed.
 
-use crate::chat::{FinishReason, Reply, Usage};
-use crate::provider::lenient::{Count, Fields, Present, Words, lenient};
-use crate::provider::{AnswerFault, Failure, Head, json, request_id};
+mod pieces;
+
+use super::answer::{Answer, Body, Called, Candidate, Few, Part, finish_reason};
+use super::signature;
+use crate::chat::{FinishReason, Reply, ToolCallDelta};
+use crate::provider::lenient::{Brief, Fields, Present};
+use crate::provider::{AnswerFault, Draft, Failure, Frame, Head, StreamDecoder, json, made_up, request_id};
 use bytes::Bytes;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
-use std::fmt;
+use pieces::Pieces;
+use std::borrow::Cow;
 
-/// A body: one answer, or a list of them.
-struct Body {
-    answer: Answer,
-    /// How many there are in all.
-    answers: usize,
-}
-
-#[derive(Default, serde::Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Answer {
-    error: Present,
-    candidates: Option<Vec<Fields<Candidate>>>,
-    prompt_feedback: Fields<Feedback>,
-    usage_metadata: Fields<Counts>,
-    model_version: Words,
-    response_id: Words,
-}
-
-#[derive(Default, serde::Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Candidate {
-    content: Fields<Content>,
-    finish_reason: Words,
-    safety_ratings: Value,
-}
-
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Content {
-    parts: Option<Vec<Fields<Part>>>,
-}
-
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Part {
-    text: Words,
-    thought: Present,
-}
-
-#[derive(Default, serde::Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Feedback {
-    block_reason: Words,
-    safety_ratings: Value,
-}
-
-#[derive(Default, serde::Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[allow(clippy::struct_field_names)] // the provider's names
-struct Counts {
-    prompt_token_count: Count,
-    cached_content_token_count: Count,
-    candidates_token_count: Count,
-    thoughts_token_count: Count,
-    tool_use_prompt_token_count: Count,
-    total_token_count: Count,
-}
-
-lenient!(Body, 'de, {
-    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Body, A::Error> {
-        let answer = Answer::deserialize(MapAccessDeserializer::new(object))?;
-        Ok(Body { answer, answers: 1 })
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Body, A::Error> {
-        let mut body = Body { answer: Answer::default(), answers: 0 };
-        while let Some(Fields(answer)) = list.next_element::<Fields<Answer>>()? {
-            if body.answers == 0 {
-                body.answer = answer;
-            } else {
-                body.answer.error.0 |= answer.error.0;
-            }
-            body.answers += 1;
-        }
-        Ok(body)
-    }
-});
-
+/// Reads a whole answer.
 pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
     let failed = |fault| Failure::of(head, body).fault(fault);
-    let Body { answer, answers } = json::read(head, body)?;
-    if answer.error.0 {
+    let Body(answers) = json::read(head, body)?;
+    if answers.iter().any(|answer| answer.error.0) {
         return Err(failed(AnswerFault::Error));
     }
-    if answers > 1 {
+    let count = answers.len();
+    if count > 1 {
         // Its first piece alone would be an answer that is cut.
-        return Err(failed(AnswerFault::Invalid(format!("{answers} answers in a list, as a stream has them"))));
+        return Err(failed(AnswerFault::Invalid(format!("{count} answers in a list, as a stream has them"))));
     }
-    let Fields(candidate) = answer.candidates.into_iter().flatten().next().unwrap_or_default();
-    let Candidate { content: Fields(content), finish_reason: Words(finish_word), safety_ratings } = candidate;
-    let finish = finish_word.as_deref().map_or(FinishReason::Other, finish_reason);
-    let (text, reasoning) = content.words();
-    if text.is_empty() && finish != FinishReason::Length {
-        let Fields(feedback) = answer.prompt_feedback;
-        return Err(failed(match (finish, finish_word, feedback.block_reason.0) {
-            (FinishReason::ContentFilter, Some(reason), _) => withheld(&safety_ratings, reason),
-            (_, _, Some(reason)) if !reason.is_empty() => withheld(&feedback.safety_ratings, reason),
-            _ => AnswerFault::Empty,
-        }));
-    }
+    let (mut reader, mut draft) = (Reader::default(), Draft::new());
+    reader.read_all(answers, &mut draft).map_err(failed)?;
+    let reply = draft.finished().map_err(|(fault, _)| failed(fault))?;
     // There is no official header with a request id.
-    let id = request_id(&head.headers).map(str::to_owned).or(answer.response_id.0);
-    Ok(Reply::new(text)
-        .with_reasoning(reasoning)
-        .with_finish_reason(finish)
-        .with_usage(answer.usage_metadata.0.usage())
-        .with_model(answer.model_version.0)
-        .with_provider_request_id(id))
+    let id = request_id(&head.headers).map(str::to_owned);
+    let id = id.or_else(|| reply.provider_request_id().map(str::to_owned));
+    Ok(reply.with_provider_request_id(id))
 }
 
-/// What the reasons mean, as Google's reference of `FinishReason` has them. At `CONTINUATION` the API cut the answer at a
-/// limit of its own. The rest, and what is new, is [`FinishReason::Other`].
-fn finish_reason(word: &str) -> FinishReason {
-    match word {
-        "STOP" => FinishReason::Stop,
-        "MAX_TOKENS" | "CONTINUATION" => FinishReason::Length,
-        "SAFETY"
-        | "RECITATION"
-        | "BLOCKLIST"
-        | "PROHIBITED_CONTENT"
-        | "SPII"
-        | "IMAGE_SAFETY"
-        | "IMAGE_PROHIBITED_CONTENT"
-        | "IMAGE_RECITATION"
-        | "MODEL_ARMOR"
-        | "ESCALATION"
-        | "PUP_LIMITED_DISABLED" => FinishReason::ContentFilter,
-        _ => FinishReason::Other,
+/// Reads answers, or the pieces of one as they come, into a draft.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    /// Whether there were words or calls.
+    spoke: bool,
+    /// How many calls there were.
+    calls: usize,
+    /// The call whose arguments come in pieces.
+    open: Option<Pieces>,
+}
+
+/// Where a part is from.
+#[derive(Clone, Copy)]
+struct Origin<'a> {
+    model: Option<&'a str>,
+    response: Option<&'a str>,
+}
+
+impl StreamDecoder for Reader {
+    fn read(&mut self, frame: &Frame<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
+        let data = frame.data.trim_ascii();
+        // Google has no such end, gateways do; whether the answer was complete its finish reason says.
+        if data == b"[DONE]" {
+            return Ok(());
+        }
+        let Body(answers) = json::read_frame(data)?;
+        self.read_all(answers, draft)
+    }
+
+    fn end(&mut self, draft: &mut Draft) -> bool {
+        let is_complete = draft.finish_reason().is_some();
+        if is_complete {
+            self.close(draft);
+        }
+        is_complete
+    }
+}
+
+impl Reader {
+    fn read_all(&mut self, answers: Few<Answer<'_>>, draft: &mut Draft) -> Result<(), AnswerFault> {
+        answers.into_iter().try_for_each(|answer| self.read_one(answer, draft))
+    }
+
+    fn read_one(&mut self, answer: Answer<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
+        let Answer { error, candidates, prompt_feedback, usage_metadata, model_version, response_id } = answer;
+        if error.0 {
+            return Err(AnswerFault::Error);
+        }
+        if let Some(model) = model_version.get() {
+            draft.model(model);
+        }
+        if let Some(id) = response_id.get() {
+            draft.request_id(id);
+        }
+        // Each count is of the whole answer so far.
+        if let Some(usage) = usage_metadata.0.usage() {
+            draft.usage(usage);
+        }
+        // Others are only there where `extra` asked for them.
+        let first = candidates.into_iter().flatten().find(|candidate| candidate.index.0.unwrap_or(0) == 0);
+        let Candidate { content: Fields(content), finish_reason: word, safety_ratings, .. } = first.unwrap_or_default();
+        for part in content.parts.into_iter().flatten() {
+            self.part(part, Origin { model: model_version.get(), response: response_id.get() }, draft);
+        }
+        let Fields(feedback) = prompt_feedback;
+        match (word.get().and_then(finish_reason), feedback.block_reason.get()) {
+            (Some(FinishReason::ContentFilter), _) => withheld(safety_ratings.0, &word, draft),
+            (_, Some(_)) if !self.spoke => withheld(feedback.safety_ratings.0, &feedback.block_reason, draft),
+            (Some(finish), _) => draft.finish(finish),
+            (None, _) => {}
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, part: Part<'_>, origin: Origin<'_>, draft: &mut Draft) {
+        let Part { text: words, thought: Present(is_thought), thought_signature, function_call } = part;
+        if let Some(Fields(called)) = function_call {
+            return self.call(called, &thought_signature, origin, draft);
+        }
+        let words = words.0.unwrap_or_default();
+        if let Some(signature) = thought_signature.get() {
+            draft.opaque(signature::of_words(signature, origin.model, is_thought, words.is_empty()));
+        }
+        if is_thought {
+            draft.reasoning(words);
+        } else {
+            self.spoke |= !words.is_empty();
+            draft.text(words);
+        }
+    }
+
+    fn call(&mut self, called: Called<'_>, signature: &Brief<'_>, origin: Origin<'_>, draft: &mut Draft) {
+        let Called { id, name, args, partial_args, will_continue: Present(continues) } = called;
+        let Some(name) = name.get() else {
+            // What has no name goes on with the call before it.
+            if let Some(open) = &mut self.open {
+                open.add(partial_args.unwrap_or_default());
+                if !continues {
+                    self.close(draft);
+                }
+            }
+            return;
+        };
+        self.close(draft);
+        let index = self.calls;
+        self.calls += 1;
+        self.spoke = true;
+        let own = signature::of_call(id.get(), signature.get(), origin.model);
+        let id = id.get().map_or_else(|| made_up::call_id((origin.response, name)), str::to_owned);
+        let delta = ToolCallDelta::new(index).id(id).name(name);
+        if continues || partial_args.is_some() {
+            draft.tool_call(delta);
+            let mut open = Pieces::new(index);
+            open.add(partial_args.unwrap_or_default());
+            self.open = Some(open);
+            if !continues {
+                self.close(draft);
+            }
+        } else {
+            draft.tool_call(delta.arguments(args.map(|args| text_of(args.get())).unwrap_or_default()).complete());
+        }
+        if let Some(own) = own {
+            draft.tool_call_opaque(index, own);
+        }
+    }
+
+    /// Ends the call whose arguments came in pieces.
+    fn close(&mut self, draft: &mut Draft) {
+        if let Some(open) = self.open.take() {
+            draft.tool_call(open.whole());
+        }
+    }
+}
+
+/// The JSON of arguments. They are an object, but gateways have sent it as a text.
+fn text_of(args: &str) -> Cow<'_, str> {
+    match args.starts_with('"').then(|| serde_json::from_str(args)) {
+        Some(Ok(text)) => Cow::Owned(text),
+        _ => Cow::Borrowed(args),
     }
 }
 
 /// A filter withheld it: the categories that caught something, or where none is rated the reason itself.
-fn withheld(ratings: &Value, reason: String) -> AnswerFault {
-    let ratings = ratings.as_array().into_iter().flatten();
-    let blocked = ratings.filter(|rating| rating.get("blocked") == Some(&Value::Bool(true)));
-    let categories: Vec<_> = blocked.filter_map(|rating| rating.get("category")?.as_str().map(str::to_owned)).collect();
-    AnswerFault::Filtered(if categories.is_empty() { vec![reason] } else { categories })
-}
-
-impl Content {
-    /// The text, and what the model thought aloud.
-    fn words(self) -> (String, Option<String>) {
-        let (mut text, mut reasoning) = (String::new(), String::new());
-        for Fields(part) in self.parts.into_iter().flatten() {
-            let to = if part.thought.0 { &mut reasoning } else { &mut text };
-            match part.text.0 {
-                Some(words) if to.is_empty() => *to = words,
-                Some(words) => to.push_str(&words),
-                None => {}
-            }
-        }
-        (text, (!reasoning.is_empty()).then_some(reasoning))
-    }
-}
-
-impl Counts {
-    /// The counts with the parts within the totals; nothing when nothing was counted.
-    ///
-    /// Google documents the total as the sum of prompt, tool prompts, candidates and thoughts, with the cached tokens
-    /// within the prompt's.
-    fn usage(self) -> Option<Usage> {
-        let counted = [self.prompt_token_count, self.candidates_token_count, self.thoughts_token_count];
-        if counted.iter().all(|count| count.0.is_none()) {
-            return None;
-        }
-        let number = |count: Count| count.0.unwrap_or(0);
-        let input = number(self.prompt_token_count).saturating_add(number(self.tool_use_prompt_token_count));
-        let (candidates, thoughts) = (number(self.candidates_token_count), number(self.thoughts_token_count));
-        // Some versions and gateways count the thoughts among the candidates; then the total says so
-        // (BerriAI/litellm#10141).
-        let is_within = thoughts <= candidates && self.total_token_count.0 == Some(input.saturating_add(candidates));
-        let output = if is_within { candidates } else { candidates.saturating_add(thoughts) };
-        let mut usage = Usage::new(input, output);
-        usage.total = self.total_token_count.0.unwrap_or(usage.total);
-        usage.cached_input = self.cached_content_token_count.0;
-        usage.reasoning = self.thoughts_token_count.0;
-        Some(usage)
-    }
+fn withheld(categories: Vec<String>, reason: &Brief<'_>, draft: &mut Draft) {
+    let reason = reason.get().map(str::to_owned).filter(|_| categories.is_empty());
+    draft.filtered(categories.into_iter().chain(reason));
+    draft.finish(FinishReason::ContentFilter);
 }

@@ -3,7 +3,7 @@
 use super::family::family;
 use super::{Gemini, GeminiFamily};
 use crate::LlmError;
-use crate::chat::{Content, Request};
+use crate::chat::Request;
 use crate::provider::refusal::{check_range, unsupported};
 use crate::provider::{EncodeContext, HttpRequest, json};
 use crate::record::ErrorCode;
@@ -18,7 +18,12 @@ pub(super) fn encode(gemini: &Gemini, request: &Request, cx: &EncodeContext<'_>)
     let family = family(&gemini.families, cx.model);
     check(gemini.name, request, cx.model, family)?;
     let (base, headers) = gemini.endpoint.request_line()?;
-    let url = gemini.place.clone()?.url(base, gemini.version.as_deref(), cx.model, "generateContent");
+    let method = if cx.stream { "streamGenerateContent" } else { "generateContent" };
+    let mut url = gemini.place.clone()?.url(base, gemini.version.as_deref(), cx.model, method);
+    if cx.stream {
+        // Without it the answer is a JSON list, flushed piece by piece.
+        url.query_pairs_mut().append_pair("alt", "sse");
+    }
     let body = Body::of(request, family);
     let capacity = body.parts().map(|part| part.text.len() + part.text.len() / 16 + 48).sum::<usize>() + 256;
     Ok(HttpRequest::post(url, headers, json::write(&body, &request.extra, &["generationConfig"], capacity)?))
@@ -129,10 +134,9 @@ impl<'a> Body<'a> {
 /// preface comes before the first words of the user.
 fn contents<'a>(request: &'a Request, mut preface: Option<Part<'a>>) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn<'a>> = Vec::with_capacity(request.history.len() + 1);
-    for (is_user, content) in request.turns() {
+    for (is_user, text) in request.texts() {
         let role = if is_user { "user" } else { "model" };
         let preface = if is_user { preface.take() } else { None };
-        let Content::Text(text) = content;
         let parts = preface.into_iter().chain([Part { text }]);
         match turns.last_mut() {
             Some(last) if last.role == Some(role) => last.parts.extend(parts),

@@ -1,5 +1,7 @@
 //! Requests and answers as they are on the wire: `fixtures/gemini`.
 
+mod stream;
+
 use super::*;
 use crate::ErrorCode;
 use crate::chat::{FinishReason, Request, Sampling, Turn, Usage};

@@ -39,25 +39,33 @@ pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failu
     if answer.error.0 {
         return Err(failed(AnswerFault::Error));
     }
-    let finish = match answer.done_reason.0.as_deref() {
-        Some("stop") => FinishReason::Stop,
-        Some("length") => FinishReason::Length,
-        // `load` and `unload` answer a request without messages; an older server may say nothing.
-        _ => FinishReason::Other,
-    };
+    let finish = finish_reason(answer.done_reason.0.as_deref().unwrap_or_default());
     let Fields(message) = answer.message;
     let text = message.content.0.unwrap_or_default();
     if text.is_empty() && finish != FinishReason::Length {
         return Err(failed(AnswerFault::Empty));
     }
-    let (input, output) = (answer.prompt_eval_count.0, answer.eval_count.0);
-    let counted = input.is_some() || output.is_some();
     Ok(Reply::new(text)
         .with_reasoning(message.thinking.0.filter(|words| !words.is_empty()))
         .with_finish_reason(finish)
-        .with_usage(counted.then(|| Usage::new(input.unwrap_or(0), output.unwrap_or(0))))
+        .with_usage(usage(answer.prompt_eval_count, answer.eval_count))
         .with_model(answer.model.0)
         .with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
+}
+
+/// The reason in neutral words.
+pub(super) fn finish_reason(reason: &str) -> FinishReason {
+    match reason {
+        "stop" => FinishReason::Stop,
+        "length" => FinishReason::Length,
+        // `load` and `unload` answer a request without messages; an older server may say nothing.
+        _ => FinishReason::Other,
+    }
+}
+
+/// The counts; nothing when nothing was counted.
+pub(super) fn usage(input: Count, output: Count) -> Option<Usage> {
+    (input.0.is_some() || output.0.is_some()).then(|| Usage::new(input.0.unwrap_or(0), output.0.unwrap_or(0)))
 }
 
 #[cfg(test)]

@@ -4,20 +4,21 @@ use crate::LlmError;
 use crate::chat::{Request, Sampling};
 use crate::provider::endpoint::Endpoint;
 use crate::provider::refusal::check_range;
-use crate::provider::{HttpRequest, json};
+use crate::provider::{EncodeContext, HttpRequest, json};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
 /// Objects of which `extra` may add a field and keep the others.
 const NESTED: &[&str] = &["options"];
 
-pub(super) fn encode(endpoint: &Endpoint, request: &Request, model: &str) -> Result<HttpRequest, LlmError> {
+pub(super) fn encode(endpoint: &Endpoint, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
     let sampling = &request.sampling;
     check_range("ollama", "temperature", sampling.temperature, f64::MAX)?;
     check_range("ollama", "top_p", sampling.top_p, 1.0)?;
     let (url, headers) = endpoint.request_line()?;
-    let text: usize = request.turns().map(|(_, content)| content.text().len() + 32).sum();
+    let text: usize = request.turns().map(|turn| turn.text_len() + 32).sum();
     let capacity = text + text / 16 + request.system.as_ref().map_or(0, String::len) + 256;
-    let body = Body { model, messages: Messages(request), options: Options::of(sampling), stream: false };
+    let messages = Messages(request);
+    let body = Body { model: cx.model, messages, options: Options::of(sampling), stream: cx.stream };
     Ok(HttpRequest::post(url, headers, json::write(&body, &request.extra, NESTED, capacity)?))
 }
 
@@ -67,9 +68,9 @@ impl Serialize for Messages<'_> {
         if let Some(content) = &self.0.system {
             seq.serialize_element(&Message { role: "system", content })?;
         }
-        for (is_user, content) in self.0.turns() {
+        for (is_user, content) in self.0.texts() {
             let role = if is_user { "user" } else { "assistant" };
-            seq.serialize_element(&Message { role, content: content.text() })?;
+            seq.serialize_element(&Message { role, content })?;
         }
         seq.end()
     }

@@ -5,7 +5,9 @@ use super::{Place, Quirks};
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::provider::endpoint::Endpoint;
-use crate::provider::{Auth, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, settings_by};
+use crate::provider::{
+    Auth, Capabilities, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, StreamDecoder, settings_by,
+};
 use bytes::Bytes;
 use http::HeaderName;
 use secrecy::SecretString;
@@ -64,10 +66,18 @@ impl Provider for ChatApi {
     settings_by!(place);
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
-        self.write(request, cx.model, self.place.family(cx.model))
+        self.write(request, cx, self.place.family(cx.model))
+    }
+
+    fn capabilities(&self, _model: &str) -> Capabilities {
+        Capabilities { stream: true, ..Capabilities::text() }
     }
 
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
         self.read(head, body)
+    }
+
+    fn stream_decoder(&self, _: &EncodeContext<'_>) -> Option<Box<dyn StreamDecoder>> {
+        Some(Box::new(self.stream()))
     }
 }

@@ -3,6 +3,7 @@
 //! Servers that speak "the same" protocol send numbers as strings, text as parts, null for anything. A field that is
 //! needed is read in every shape in which it has been seen; a field that nobody needs never costs the answer.
 
+use super::lenient::{Finish, Object, Text};
 use super::usage::Counts;
 use super::{ChatApi, Said};
 use crate::chat::Reply;
@@ -10,9 +11,6 @@ use crate::provider::lenient::{Count, Fields, Present, Words};
 use crate::provider::{AnswerFault, Failure, Head, json};
 use bytes::Bytes;
 use serde::Deserialize;
-
-mod lenient;
-use lenient::{Finish, Object, Text};
 
 #[derive(Deserialize)]
 struct Answer {

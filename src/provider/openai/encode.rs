@@ -4,9 +4,9 @@ use super::family::UNKNOWN;
 use super::place::ReasoningSwitch;
 use super::{ChatApi, ModelFamily};
 use crate::LlmError;
-use crate::chat::{Content, Request};
+use crate::chat::Request;
 use crate::provider::refusal::{first_set, unsupported};
-use crate::provider::{HttpRequest, json};
+use crate::provider::{EncodeContext, HttpRequest, json};
 use crate::record::ErrorCode;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
@@ -15,18 +15,18 @@ const REASONING: ReasoningSwitch =
     ReasoningSwitch { field: &["reasoning_effort"], example: r#"{"reasoning_effort": "none"}"# };
 
 impl ChatApi {
-    /// Writes a request for `model`, which is of `family` where that is known.
+    /// Writes a request for a model that is of `family` where that is known.
     pub(in crate::provider) fn write(
         &self,
         request: &Request,
-        model: &str,
+        cx: &EncodeContext<'_>,
         family: Option<&ModelFamily>,
     ) -> Result<HttpRequest, LlmError> {
         let token_field = family.map_or(self.quirks.token_field, |family| family.token_field).name();
         let family = family.unwrap_or(&UNKNOWN);
-        self.check_settings(request, model, family)?;
+        self.check_settings(request, cx.model, family)?;
         let (url, headers) = self.place.request_line()?;
-        let body = Body { api: self, request, model, token_field, developer: family.developer };
+        let body = Body { api: self, request, cx, token_field, developer: family.developer };
         Ok(HttpRequest::post(url, headers, body.to_bytes()?))
     }
 
@@ -49,14 +49,14 @@ impl ChatApi {
 struct Body<'a> {
     api: &'a ChatApi,
     request: &'a Request,
-    model: &'a str,
+    cx: &'a EncodeContext<'a>,
     token_field: &'static str,
     developer: bool,
 }
 
 impl Body<'_> {
     fn to_bytes(&self) -> Result<Vec<u8>, LlmError> {
-        json::write(self, &self.request.extra, &[], json::capacity(self.request))
+        json::write(self, &self.request.extra, &["stream_options"], json::capacity(self.request))
     }
 }
 
@@ -64,7 +64,7 @@ impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let sampling = &self.request.sampling;
         let mut map = to.serialize_map(None)?;
-        map.serialize_entry("model", self.model)?;
+        map.serialize_entry("model", self.cx.model)?;
         map.serialize_entry("messages", &Messages { request: self.request, developer: self.developer })?;
         if let Some(max) = sampling.max_tokens {
             map.serialize_entry(self.token_field, &max)?;
@@ -81,8 +81,20 @@ impl Serialize for Body<'_> {
         if let Some(seed) = sampling.seed {
             map.serialize_entry(self.api.quirks.seed_field, &seed)?;
         }
+        if self.cx.stream {
+            map.serialize_entry("stream", &true)?;
+            if self.api.quirks.stream_options {
+                map.serialize_entry("stream_options", &StreamOptions { include_usage: true })?;
+            }
+        }
         map.end()
     }
+}
+
+/// What is asked of a stream beside the answer.
+#[derive(serde::Serialize)]
+struct StreamOptions {
+    include_usage: bool,
 }
 
 struct Messages<'a> {
@@ -97,9 +109,8 @@ impl Serialize for Messages<'_> {
             let role = if self.developer { "developer" } else { "system" };
             seq.serialize_element(&Message { role, content: system })?;
         }
-        for (is_user, content) in self.request.turns() {
+        for (is_user, content) in self.request.texts() {
             let role = if is_user { "user" } else { "assistant" };
-            let Content::Text(content) = content;
             seq.serialize_element(&Message { role, content })?;
         }
         seq.end()

@@ -20,6 +20,9 @@ pub struct Quirks {
     pub key_header: Option<&'static str>,
     /// Settings that are not taken at all.
     pub refuses: &'static [Setting],
+    /// Whether a stream is asked to report what it spent (`stream_options`). Some servers report it anyway, and refuse the
+    /// field.
+    pub stream_options: bool,
     /// Whether the reported output leaves out the tokens spent on reasoning.
     pub reasoning_outside_output: bool,
 }
@@ -54,6 +57,7 @@ impl Quirks {
             max_stop: usize::MAX,
             key_header: None,
             refuses: &[],
+            stream_options: true,
             reasoning_outside_output: false,
         }
     }
@@ -102,6 +106,13 @@ impl Quirks {
     #[must_use]
     pub const fn refuses(mut self, settings: &'static [Setting]) -> Self {
         self.refuses = settings;
+        self
+    }
+
+    /// Without `stream_options`.
+    #[must_use]
+    pub const fn without_stream_options(mut self) -> Self {
+        self.stream_options = false;
         self
     }
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 /// The counts of an answer. Chat completions count a prompt and a completion, the Responses API an input and an output,
 /// and gateways both.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 pub(in crate::provider) struct Counts {
     #[serde(default)]
     prompt_tokens: Count,
@@ -43,7 +43,7 @@ pub(in crate::provider) struct Counts {
     reasoning_tokens: Count,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 struct InputDetails {
     #[serde(default)]
     cached_tokens: Count,
@@ -51,7 +51,7 @@ struct InputDetails {
     cache_write_tokens: Count,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 struct OutputDetails {
     #[serde(default)]
     reasoning_tokens: Count,

@@ -13,8 +13,11 @@ const MCT: Quirks = Quirks::none().token_field(TokenField::MaxCompletionTokens);
 /// Serves OpenAI's models under their own names.
 const AS_MODEL: Quirks = Quirks::openai();
 /// Has no settings for sampling.
-const BARE: Quirks =
-    Quirks::none().refuses(&[Setting::MaxTokens, Setting::Seed, Setting::Stop, Setting::Temperature, Setting::TopP]);
+const BARE: Quirks = Quirks::none()
+    .refuses(&[Setting::MaxTokens, Setting::Seed, Setting::Stop, Setting::Temperature, Setting::TopP])
+    .without_stream_options();
+/// Refuses fields that it does not know, and reports usage in every stream.
+const MISTRALS: Quirks = Quirks::none().seed_field("random_seed").without_stream_options();
 
 const fn part(name: &'static str, variables: &'static [&'static str]) -> Placeholder {
     Placeholder { name, variables }
@@ -61,10 +64,10 @@ presets! {
     /// For tests of a change of provider; Anthropic's own protocol has more.
     ANTHROPIC = hosted("anthropic", "https://api.anthropic.com/v1", ["ANTHROPIC_API_KEY"]).rules(RulePack::anthropic);
     MISTRAL = hosted("mistral", "https://api.mistral.ai/v1", ["MISTRAL_API_KEY"])
-        .quirks(Quirks::none().seed_field("random_seed"))
+        .quirks(MISTRALS)
         .rules(RulePack::mistral);
     CODESTRAL = hosted("codestral", "https://codestral.mistral.ai/v1", ["CODESTRAL_API_KEY"])
-        .quirks(Quirks::none().seed_field("random_seed"))
+        .quirks(MISTRALS)
         .rules(RulePack::mistral);
     DEEPSEEK = hosted("deepseek", "https://api.deepseek.com", ["DEEPSEEK_API_KEY"])
         .alternates(&[("beta", "https://api.deepseek.com/beta")])
@@ -83,6 +86,7 @@ presets! {
         .quirks(MCT)
         .rules(RulePack::cerebras);
     PERPLEXITY = hosted("perplexity", "https://api.perplexity.ai", ["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY"])
+        .quirks(Quirks::none().without_stream_options())
         .rules(RulePack::perplexity);
     COHERE = hosted("cohere", "https://api.cohere.ai/compatibility/v1", ["COHERE_API_KEY", "CO_API_KEY"]);
     AI21 = hosted("ai21", "https://api.ai21.com/studio/v1", ["AI21_API_KEY"]);

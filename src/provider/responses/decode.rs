@@ -1,140 +1,115 @@
-//! An answer of the Responses API.
-//!
-//! What was generated is a list of items of many types. Those that are read are found by their type; what is in others,
-//! of which there are more with every release, never costs the answer.
+//! An answer of the Responses API, whole.
 
-use crate::chat::{FinishReason, Reply};
-use crate::provider::lenient::{Fields, List, Present, Words};
-use crate::provider::openai::{Counts, Said};
-use crate::provider::{AnswerFault, Failure, Head, json};
+use super::items::Items;
+use crate::chat::Reply;
+use crate::provider::lenient::{Brief, Fields, Present, skip_object};
+use crate::provider::openai::Counts;
+use crate::provider::{AnswerFault, Draft, Failure, Head, json, request_id};
 use bytes::Bytes;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+use std::marker::PhantomData;
 
-#[derive(Deserialize)]
-struct Answer {
-    #[serde(default)]
-    status: Words,
+/// A response: an answer by itself, and what the last event of a stream carries.
+#[derive(Default, Deserialize)]
+pub(super) struct Answer<'a> {
+    #[serde(default, borrow)]
+    pub(super) status: Brief<'a>,
     #[serde(default)]
     error: Present,
+    #[serde(default, borrow)]
+    incomplete_details: Fields<Incomplete<'a>>,
+    #[serde(default, borrow)]
+    pub(super) model: Brief<'a>,
+    #[serde(default, borrow)]
+    output: Raws<'a>,
     #[serde(default)]
-    incomplete_details: Fields<Incomplete>,
-    #[serde(default)]
-    model: Words,
-    #[serde(default)]
-    output: List<Item>,
-    #[serde(default)]
-    usage: Option<Counts>,
+    usage: Fields<Counts>,
 }
 
 #[derive(Default, Deserialize)]
-struct Incomplete {
-    #[serde(default)]
-    reason: Words,
+struct Incomplete<'a> {
+    #[serde(default, borrow)]
+    reason: Brief<'a>,
 }
 
-#[derive(Default, Deserialize)]
-struct Item {
-    #[serde(default)]
-    r#type: Words,
-    #[serde(default)]
-    content: List<Part>,
-    #[serde(default)]
-    summary: List<Part>,
-}
-
-#[derive(Default, Deserialize)]
-struct Part {
-    #[serde(default)]
-    text: Words,
-    #[serde(default)]
-    refusal: Words,
-}
-
-/// What the items say, together.
+/// The elements of a list as they are written; none where something else came.
 #[derive(Default)]
-struct Output {
-    text: String,
-    refusal: Option<String>,
-    reasoning: Option<String>,
-    calls: bool,
+struct Raws<'a>(Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raws<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for Reader<'a> {
+            type Value = Raws<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Raws<'a>, A::Error> {
+                let mut elements = Vec::new();
+                while let Some(element) = list.next_element()? {
+                    elements.push(element);
+                }
+                Ok(Raws(elements))
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Raws<'a>, E> {
+                Ok(Raws::default())
+            }
+
+            fn visit_str<E: Error>(self, _: &str) -> Result<Raws<'a>, E> {
+                Ok(Raws::default())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Raws<'a>, A::Error> {
+                skip_object(object).map(|_| Raws::default())
+            }
+        }
+        from.deserialize_any(Reader(PhantomData))
+    }
 }
 
-impl Output {
-    fn of(items: Vec<Item>) -> Self {
-        let mut all = Self::default();
-        for item in items {
-            match item.r#type.0.as_deref() {
-                Some("message") => all.message(item.content.0),
-                // The summary is for reading; open models give the thoughts themselves, and no summary.
-                Some("reasoning") if item.summary.0.is_empty() => all.reason(item.content.0),
-                Some("reasoning") => all.reason(item.summary.0),
-                Some("function_call" | "custom_tool_call") => all.calls = true,
-                _ => {}
-            }
+impl Answer<'_> {
+    /// Reads what the response says, but for what `items` have told already.
+    pub(super) fn conclude(&self, items: &mut Items, status: &str, draft: &mut Draft) -> Result<(), AnswerFault> {
+        if status == "failed" || self.error.0 {
+            return Err(AnswerFault::Error);
         }
-        all
-    }
-
-    fn message(&mut self, parts: Vec<Part>) {
-        for part in parts {
-            self.text.push_str(part.text.0.as_deref().unwrap_or_default());
-            if let Some(words) = part.refusal.0 {
-                self.refusal.get_or_insert_default().push_str(&words);
-            }
+        draft.model(self.model.text());
+        // The Responses API counts reasoning as output.
+        self.usage.0.usage(false).into_iter().for_each(|usage| draft.usage(usage));
+        for (place, raw) in (0..).zip(&self.output.0) {
+            items.close(place, raw, draft)?;
         }
-    }
-
-    /// Each part is a paragraph.
-    fn reason(&mut self, parts: Vec<Part>) {
-        for words in parts.into_iter().filter_map(|part| part.text.0) {
-            match &mut self.reasoning {
-                Some(reasoning) => {
-                    reasoning.push_str("\n\n");
-                    reasoning.push_str(&words);
-                }
-                None => self.reasoning = Some(words),
-            }
-        }
+        items.end(self.model.text(), status, self.incomplete_details.0.reason.text(), draft);
+        draft.done();
+        Ok(())
     }
 }
 
 pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
     let failed = |fault| Failure::of(head, body).fault(fault);
-    let answer: Answer = json::read(head, body)?;
-    let status = answer.status.0.as_deref();
-    if status == Some("failed") || answer.error.0 {
-        return Err(failed(AnswerFault::Error));
-    }
-    if let Some(status @ ("queued" | "in_progress")) = status {
+    let answer: Answer<'_> = json::read(head, body)?;
+    let status = answer.status.text();
+    if let "queued" | "in_progress" = status {
         let why = format!("the response is {status}: background responses are not waited for");
         return Err(failed(AnswerFault::Invalid(why)));
     }
-    let output = Output::of(answer.output.0);
-    let reason = answer.incomplete_details.0.reason.0;
-    let finish = match (status, reason.as_deref()) {
-        _ if output.calls => FinishReason::ToolCalls,
-        _ if output.refusal.is_some() => FinishReason::Refusal,
-        (Some("incomplete"), Some("max_output_tokens" | "max_messages")) => FinishReason::Length,
-        (Some("incomplete"), Some("content_filter")) => FinishReason::ContentFilter,
-        (Some("completed"), _) => FinishReason::Stop,
-        _ => FinishReason::Other,
-    };
-    let said = Said {
-        text: output.text,
-        reasoning: output.reasoning,
-        refusal: output.refusal,
-        finish,
-        usage: answer.usage.and_then(|counts| counts.usage(false)),
-        model: answer.model.0,
-    };
-    said.reply(head, body)
+    let mut draft = Draft::new();
+    answer.conclude(&mut Items::default(), status, &mut draft).map_err(failed)?;
+    let reply = draft.finished().map_err(|(fault, _)| failed(fault))?;
+    Ok(reply.with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ErrorCode;
-    use crate::chat::Usage;
+    use crate::chat::{FinishReason, Usage};
     use crate::provider::{Classified, RulePack};
     use http::{HeaderMap, HeaderValue, StatusCode};
 

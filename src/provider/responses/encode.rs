@@ -1,10 +1,10 @@
 //! A request in the words of the Responses API.
 
 use crate::LlmError;
-use crate::chat::{Content, Request, Setting};
+use crate::chat::{Request, Setting};
 use crate::provider::openai::{Place, ReasoningSwitch, UNKNOWN};
 use crate::provider::refusal::{first_set, unsupported};
-use crate::provider::{HttpRequest, json};
+use crate::provider::{EncodeContext, HttpRequest, json};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
@@ -28,6 +28,8 @@ struct Body<'a> {
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     top_p: Option<f64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stream: bool,
 }
 
 /// The turns, as items.
@@ -57,8 +59,7 @@ struct Part<'a> {
 impl Serialize for Input<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut items = to.serialize_seq(None)?;
-        for (is_user, content) in self.0.turns() {
-            let Content::Text(text) = content;
+        for (is_user, text) in self.0.texts() {
             let (role, content) = if is_user {
                 ("user", Words::User(text))
             } else {
@@ -70,7 +71,8 @@ impl Serialize for Input<'_> {
     }
 }
 
-pub(super) fn encode(place: &Place, request: &Request, model: &str) -> Result<HttpRequest, LlmError> {
+pub(super) fn encode(place: &Place, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
+    let model = cx.model;
     if let Some(setting) = first_set(&request.sampling, MISSING) {
         let cure = "the protocol has none; leave it out, or use chat completions";
         return Err(unsupported(place.name(), model, setting, cure));
@@ -85,6 +87,7 @@ pub(super) fn encode(place: &Place, request: &Request, model: &str) -> Result<Ht
         max_output_tokens: request.sampling.max_tokens,
         temperature: request.sampling.temperature,
         top_p: request.sampling.top_p,
+        stream: cx.stream,
     };
     let body = json::write(&body, &request.extra, &[], json::capacity(request))?;
     Ok(HttpRequest::post(url, headers, body))

@@ -26,17 +26,21 @@ const RULES: &[Rule] = &[
     // The model failed while it was at work.
     Rule::any(&[When::Word(&["ModelErrorException", "ModelStreamErrorException"])], Then::Is(ErrorCode::ServerError)),
     Rule::any(&[When::Word(&["ModelTimeoutException"])], Then::Is(ErrorCode::RequestTimeoutUpstream)),
-    // 403 for what others answer with 401: the credentials or their signature are not accepted.
+    // 403 for what others answer with 401: the credentials were good once, and can be fetched anew.
+    Rule::any(&[When::Word(&["ExpiredTokenException", "ExpiredToken"])], Then::Is(ErrorCode::Authentication)),
+    // Credentials that are not known, or a signature that does not fit: a 403, at some doors a 400 or a 401.
     Rule::any(
         &[When::Word(&[
-            "ExpiredTokenException",
             "IncompleteSignature",
+            "IncompleteSignatureException",
             "InvalidClientTokenId",
             "InvalidSignatureException",
+            "MissingAuthenticationToken",
             "MissingAuthenticationTokenException",
+            "SignatureDoesNotMatch",
             "UnrecognizedClientException",
         ])],
-        Then::Is(ErrorCode::Authentication),
+        Then::Is(ErrorCode::Authorization),
     ),
 ];
 
@@ -66,6 +70,22 @@ mod tests {
                 (408, r#"{"__type":"ModelTimeoutException"}"#, "request_timeout_upstream"),
                 (403, r#"{"__type":"ExpiredTokenException"}"#, "authentication"),
                 (403, r#"{"__type":"AccessDeniedException"}"#, "authorization"),
+                (403, r#"{"__type":"UnrecognizedClientException"}"#, "authorization"),
+                (403, r#"{"__type":"InvalidSignatureException","message":"Signature expired"}"#, "authorization"),
+                (400, r#"{"__type":"SignatureDoesNotMatch"}"#, "authorization"),
+                (
+                    403,
+                    r#"{"message":"Authentication failed: Please make sure your API Key is valid."}"#,
+                    "authorization",
+                ),
+                (
+                    404,
+                    r#"{"__type":"ResourceNotFoundException","message":"This model has reached the end of its life."}"#,
+                    "not_found",
+                ),
+                (429, r#"{"__type":"ModelNotReadyException","message":"m"}"#, "overloaded"),
+                (500, r#"{"__type":"InternalServerException","message":"m"}"#, "server_error"),
+                (503, r#"{"__type":"ServiceUnavailableException","message":"m"}"#, "overloaded"),
                 (200, r#"{"__type":"throttlingException","message":"m"}"#, "provider_rate_limited"),
                 (200, r#"{"__type":"modelStreamErrorException","originalStatusCode":400}"#, "server_error"),
                 (200, r#"{"__type":"validationException","message":"m"}"#, "invalid_request"),

@@ -202,6 +202,8 @@ fn judge(dialect: &'static Dialect, evidence: &Evidence<'_>) -> Then {
             Some(AnswerFault::Error) => by_error(),
             Some(AnswerFault::Empty) => Then::Is(ErrorCode::EmptyResponse),
             Some(AnswerFault::Filtered(_)) => Then::Is(ErrorCode::ContentFiltered),
+            Some(AnswerFault::Frame(_)) => Then::Is(ErrorCode::StreamFrameInvalid),
+            Some(AnswerFault::ToolArguments(_)) => Then::Is(ErrorCode::ToolArgumentsParseFailed),
             None if evidence.spoken.is_error || status.is_none() => by_error(),
             None if status != Some(200) => Then::Is(ErrorCode::UnexpectedStatus),
             None if failure.body.trim_ascii().is_empty() => Then::Is(ErrorCode::EmptyResponse),
@@ -246,6 +248,10 @@ fn issues(dialect: &'static Dialect, evidence: &Evidence<'_>, code: ErrorCode, s
             };
             Some(Issues::ContentFilter { categories })
         }
+        ErrorCode::ToolArgumentsParseFailed => match fault {
+            Some(AnswerFault::ToolArguments(problems)) => Some(Issues::Tools { problems: problems.clone() }),
+            _ => None,
+        },
         ErrorCode::ProviderQuotaExhausted => {
             // A wait in a header is about the quota; Gemini's in the body is about the next probe.
             let wait = || {
@@ -279,7 +285,7 @@ fn arrived(failure: &Failure<'_>) -> Option<String> {
     parts.extend(body::media_type(failure).map(str::to_owned));
     parts.push(format!("{} bytes", failure.body.len()));
     let mut text = parts.join(", ");
-    if let Some(AnswerFault::Invalid(why)) = &failure.fault {
+    if let Some(AnswerFault::Frame(why) | AnswerFault::Invalid(why)) = &failure.fault {
         text = format!("{text}: {why}");
     }
     Some(text)

@@ -14,6 +14,8 @@ use tokio::time::Instant;
 
 /// When to stop calling a target, for how long, and how to start again.
 ///
+/// What it counts are calls, not attempts: each is admitted once and recorded once, after its retries.
+///
 /// # Defaults
 ///
 /// | setting | default | |
@@ -69,7 +71,7 @@ impl Default for CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// Opens after `failures` in a row.
+    /// Opens after so many calls in a row have failed, each with all of its retries.
     pub fn consecutive(failures: u32) -> Self {
         Self::by(Rule::Consecutive(failures))
     }
@@ -155,7 +157,10 @@ impl CircuitBreaker {
     }
 
     /// How long an attempt must have waited for a response head in vain to count as a failure when it is cut off by a
-    /// deadline, a cancel or a drop. One that is cut off sooner counts as nothing.
+    /// deadline, a cancel or a drop. One that is cut off sooner counts as nothing. In the breakdown it is a `request_timeout`,
+    /// whoever cut it off: the target had not answered.
+    ///
+    /// Not zero: any impatient caller could then open the circuit for all.
     pub fn hang_evidence(mut self, time: Duration) -> Self {
         self.hang_evidence = Some(time);
         self
@@ -199,6 +204,10 @@ impl CircuitBreaker {
         if let Some(ramp) = self.recovery_ramp {
             let shown = humantime::format_duration(ramp);
             problems.require(!ramp.is_zero(), "recovery_ramp", shown, "a time longer than 0, or none");
+        }
+        if let Some(time) = self.hang_evidence {
+            let shown = humantime::format_duration(time);
+            problems.require(!time.is_zero(), "hang_evidence", shown, "a time longer than 0, or none");
         }
         problems.finish()
     }

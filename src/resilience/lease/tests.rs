@@ -135,14 +135,14 @@ async fn dropped_after_it_was_sent_the_slot_comes_back_and_the_estimate_stays() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropped_after_a_long_silence_it_is_a_hang() {
+async fn dropped_after_a_long_silence_it_is_a_timeout() {
     for (silence, hung) in [(1_999, false), (2_000, true)] {
         let target = shaky();
         let lease = target.lease().await;
         lease.progress.sent();
         advance(Duration::from_millis(silence)).await;
         drop(lease);
-        assert_eq!(target.failures().contains_key("hang"), hung);
+        assert_eq!(target.failures().contains_key("request_timeout"), hung);
         assert_eq!(target.breaker.state(), if hung { CircuitState::Open } else { CircuitState::Closed });
     }
 }

@@ -9,20 +9,27 @@ use serde_json::{Map, Value, json};
 
 pub(super) fn read(request: &Request) -> Result<Asked, Rendered> {
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
-    let Some((model, is_vertex)) = model(path).filter(|_| request.method == Method::POST) else {
+    let Some(Asking { model, is_vertex, stream }) = asking(path).filter(|_| request.method == Method::POST) else {
         return Err(no_such_page(path));
     };
     let read = || {
         check_credentials(request, query, is_vertex)?;
         let body = json_body(&request.body)?;
         check_settings(&body)?;
-        asked(&body, model)
+        let stream_list = stream && !query.split('&').any(|pair| pair == "alt=sse");
+        Ok(Asked { stream, stream_list, ..asked(&body, model)? })
     };
     read().map_err(Refusal::render)
 }
 
-/// The model that a path asks to generate, and whether it does so on Vertex.
-fn model(path: &str) -> Option<(String, bool)> {
+/// What a path asks.
+struct Asking {
+    model: String,
+    is_vertex: bool,
+    stream: bool,
+}
+
+fn asking(path: &str) -> Option<Asking> {
     let parts: Vec<_> = path.strip_prefix("/v1")?.split('/').collect();
     let (name, is_vertex) = match parts[..] {
         ["" | "beta" | "alpha", "models" | "tunedModels", name] => (name, false),
@@ -30,8 +37,14 @@ fn model(path: &str) -> Option<(String, bool)> {
         | ["" | "beta1", "projects", _, "locations", _, "endpoints", name] => (name, true),
         _ => return None,
     };
-    let name = percent_decode_str(name.strip_suffix(":generateContent")?).decode_utf8().ok()?;
-    (!name.is_empty()).then(|| (name.into_owned(), is_vertex))
+    let (name, method) = name.rsplit_once(':')?;
+    let stream = match method {
+        "generateContent" => false,
+        "streamGenerateContent" => true,
+        _ => return None,
+    };
+    let model = percent_decode_str(name).decode_utf8().ok()?.into_owned();
+    (!model.is_empty()).then_some(Asking { model, is_vertex, stream })
 }
 
 /// A key in the header or in the query, or a token; never two of them. Vertex wants a token.
@@ -248,7 +261,15 @@ mod tests {
             {"role":"model","parts":[{"text":"Three","thoughtSignature":"eA=="}]}],
             "generation_config":{"max_output_tokens":7}}"#;
         let asked = ask("/v1/models/gemini%2Dx:generateContent", &[KEY], body);
-        assert_eq!(asked, Ok(Asked { model: "gemini-x".to_owned(), prompt: "One two".to_owned(), input_tokens: 6 }));
+        assert_eq!(
+            asked,
+            Ok(Asked {
+                model: "gemini-x".to_owned(),
+                prompt: "One two".to_owned(),
+                input_tokens: 6,
+                ..Asked::default()
+            })
+        );
     }
 
     #[test]
@@ -267,7 +288,7 @@ mod tests {
         for path in [
             "/models/m:generateContent",
             "/v1beta/models/m",
-            "/v1beta/models/m:streamGenerateContent",
+            "/v1beta/models/m:countTokens",
             "/v1beta/models/:generateContent",
             "/v1beta/v1beta/models/m:generateContent",
             "/v1beta/chat/completions",

@@ -33,7 +33,8 @@ fn every_impossible_setting_is_named_at_once() {
         .cooldown_backoff(0.5, SECOND)
         .half_open_probes(0)
         .half_open_success_ratio(0.0)
-        .recovery_ramp(Duration::ZERO);
+        .recovery_ramp(Duration::ZERO)
+        .hang_evidence(Duration::ZERO);
     let expected = [
         "tripping.rolling.window",
         "tripping.rolling.min_calls",
@@ -43,9 +44,23 @@ fn every_impossible_setting_is_named_at_once() {
         "half_open_probes",
         "half_open_success_ratio",
         "recovery_ramp",
+        "hang_evidence",
     ];
     assert_eq!(problems(&settings), expected);
     assert_eq!(problems(&CircuitBreaker::consecutive(0)), ["tripping.consecutive"]);
+}
+
+#[test]
+fn hang_evidence_is_any_time_but_none_at_all() {
+    let error = CircuitBreaker::default().hang_evidence(Duration::ZERO).build().expect_err("everybody would trip it");
+    let [problem] = error.problems() else { panic!("one: {error}") };
+    assert_eq!(
+        (&*problem.field, &*problem.value, &*problem.allowed),
+        ("hang_evidence", "0s", "a time longer than 0, or none")
+    );
+    for time in [Duration::from_nanos(1), Duration::MAX] {
+        assert!(CircuitBreaker::default().hang_evidence(time).build().is_ok(), "{time:?}");
+    }
 }
 
 #[test]

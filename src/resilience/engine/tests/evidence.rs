@@ -153,7 +153,7 @@ async fn cut_off(cut: Cut, after: Duration, step: Step) -> Vec<&'static str> {
 #[tokio::test(start_paused = true)]
 async fn an_attempt_cut_off_is_evidence_only_if_it_was_silent_for_long() {
     for cut in [Cut::Cancel, Cut::Deadline, Cut::Drop, Cut::Reserve] {
-        assert_eq!(cut_off(cut, ms(2_000), HANGS).await, ["hang"], "{cut:?}");
+        assert_eq!(cut_off(cut, ms(2_000), HANGS).await, ["request_timeout"], "{cut:?}");
         assert_eq!(cut_off(cut, ms(1_999), HANGS).await, ["(released)"], "{cut:?}, too soon");
         assert_eq!(cut_off(cut, ms(9_000), HANGS.head()).await, ["(released)"], "{cut:?}, it had begun to answer");
         assert_eq!(cut_off(cut, ms(9_000), HANGS.unsent()).await, ["(released)"], "{cut:?}, nothing was sent");
@@ -182,7 +182,7 @@ async fn a_failure_of_its_own_is_no_cut_even_at_the_end() {
 #[tokio::test(start_paused = true)]
 async fn hang_evidence_is_half_of_the_timeout_and_at_most_ten_seconds() {
     for (timeout, evidence) in [(Some(4), 2), (Some(20), 10), (Some(120), 10), (None, 10)] {
-        for (after, label) in [(evidence * 1_000 - 1, "(released)"), (evidence * 1_000, "hang")] {
+        for (after, label) in [(evidence * 1_000 - 1, "(released)"), (evidence * 1_000, "request_timeout")] {
             let fleet = Arc::new(Fleet::default());
             let bench = Bench { timeout: timeout.map(Duration::from_secs), ..Bench::new(0) }.fleet(&fleet);
             bench.fail(by_deadline(ms(after)), [HANGS]).await;

@@ -1,15 +1,17 @@
 //! Readers for what only this protocol says.
 
 use crate::chat::FinishReason;
-use crate::provider::lenient::{Words, lenient, skip_object};
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use crate::provider::lenient::{Brief, Fields, Present, lenient, skip_list, skip_object};
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 /// The text of an answer: a string, null, a part, or a list of parts. Thinking is kept apart from text.
 #[derive(Default)]
-pub(super) struct Text {
-    pub(super) text: String,
-    pub(super) reasoning: Option<String>,
+pub(in crate::provider) struct Text {
+    pub(in crate::provider) text: String,
+    pub(in crate::provider) reasoning: Option<String>,
 }
 
 impl Text {
@@ -48,10 +50,10 @@ lenient!(Text, 'de, {
 
     fn visit_map<A: MapAccess<'de>>(self, mut part: A) -> Result<Text, A::Error> {
         let mut out = Text::default();
-        while let Some(key) = part.next_key::<Words>()? {
-            match key.0.as_deref() {
-                Some("text") => out.text = part.next_value::<Text>()?.text,
-                Some("thinking") => out.reasoning = Some(part.next_value::<Text>()?.text),
+        while let Some(key) = part.next_key::<Brief<'_>>()? {
+            match key.text() {
+                "text" => out.text = part.next_value::<Text>()?.text,
+                "thinking" => out.reasoning = Some(part.next_value::<Text>()?.text),
                 _ => {
                     part.next_value::<IgnoredAny>()?;
                 }
@@ -61,10 +63,104 @@ lenient!(Text, 'de, {
     }
 });
 
+/// The text of a piece of an answer, in every shape that [`Text`] has; borrowed where it is a mere text without escapes.
+pub(in crate::provider) enum Saying<'a> {
+    Plain(&'a str),
+    Other(Text),
+}
+
+impl Default for Saying<'_> {
+    fn default() -> Self {
+        Self::Plain("")
+    }
+}
+
+impl Saying<'_> {
+    pub(in crate::provider) fn is_empty(&self) -> bool {
+        match self {
+            Self::Plain(text) => text.is_empty(),
+            Self::Other(text) => text.text.is_empty() && text.reasoning.is_none(),
+        }
+    }
+
+    pub(in crate::provider) fn into_text(self) -> Text {
+        match self {
+            Self::Plain(text) => Text { text: text.to_owned(), reasoning: None },
+            Self::Other(text) => text,
+        }
+    }
+}
+
+lenient!(Saying<'a>, 'de: 'a, {
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Saying<'a>, E> {
+        Ok(Saying::Plain(text))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Saying<'a>, E> {
+        Ok(Saying::Other(Text { text: text.to_owned(), reasoning: None }))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Saying<'a>, E> {
+        Ok(Saying::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, parts: A) -> Result<Saying<'a>, A::Error> {
+        Text::deserialize(SeqAccessDeserializer::new(parts)).map(Saying::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, part: A) -> Result<Saying<'a>, A::Error> {
+        Text::deserialize(MapAccessDeserializer::new(part)).map(Saying::Other)
+    }
+});
+
+/// The categories of Azure's filter that caught something.
+#[derive(Default)]
+pub(in crate::provider) struct Filtered(pub(in crate::provider) Vec<String>);
+
+#[derive(Default, Deserialize)]
+struct Category {
+    #[serde(default)]
+    filtered: Present,
+}
+
+impl Filtered {
+    pub(in crate::provider) fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+lenient!(Filtered, 'de, {
+    fn visit_map<A: MapAccess<'de>>(self, mut results: A) -> Result<Filtered, A::Error> {
+        let mut caught = Vec::new();
+        while let Some((name, Fields(category))) = results.next_entry::<Brief<'_>, Fields<Category>>()? {
+            if category.filtered.0 {
+                caught.push(name.0.into_owned());
+            }
+        }
+        Ok(Filtered(caught))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Filtered, E> {
+        Ok(Filtered::default())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Filtered, E> {
+        Ok(Filtered::default())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Filtered, E> {
+        Ok(Filtered::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Filtered, A::Error> {
+        skip_list(list).map(|()| Filtered::default())
+    }
+});
+
 /// The kind of object that an answer says it is; some servers send `{"object": "error", "message": …}` with a 200.
 #[derive(Default)]
-pub(super) struct Object {
-    pub(super) is_error: bool,
+pub(in crate::provider) struct Object {
+    pub(in crate::provider) is_error: bool,
 }
 
 lenient!(Object, 'de, {
@@ -87,7 +183,7 @@ lenient!(Object, 'de, {
 
 /// A finish reason by any of its names.
 #[derive(Clone, Copy, Default)]
-pub(super) enum Finish {
+pub(in crate::provider) enum Finish {
     Reason(FinishReason),
     /// The server says that the generation failed.
     Failure,
@@ -110,11 +206,15 @@ const FINISH: [(&str, Finish); 10] = [
 ];
 
 impl Finish {
-    pub(super) fn is_failure(self) -> bool {
+    pub(in crate::provider) fn is_failure(self) -> bool {
         matches!(self, Self::Failure)
     }
 
-    pub(super) fn reason(self) -> FinishReason {
+    pub(in crate::provider) fn is_unsaid(self) -> bool {
+        matches!(self, Self::Unsaid)
+    }
+
+    pub(in crate::provider) fn reason(self) -> FinishReason {
         match self {
             Self::Reason(reason) => reason,
             Self::Failure | Self::Unsaid => FinishReason::Other,
@@ -124,6 +224,9 @@ impl Finish {
 
 lenient!(Finish, 'de, {
     fn visit_str<E: Error>(self, name: &str) -> Result<Finish, E> {
+        if name.is_empty() {
+            return Ok(Finish::Unsaid);
+        }
         let known = FINISH.iter().find(|(known, _)| *known == name);
         Ok(known.map_or(Finish::Reason(FinishReason::Other), |(_, finish)| *finish))
     }

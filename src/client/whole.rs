@@ -1,0 +1,50 @@
+//! An answer that is read whole.
+
+use super::attempt::{Take, TargetOperation};
+use super::failure::AttemptFailure;
+use crate::chat::Reply;
+use crate::provider::{EncodeContext, Head};
+use crate::resilience::LimitHint;
+use crate::transport::Response;
+use bytes::Bytes;
+
+/// Takes an answer whole.
+pub(super) struct Whole;
+
+/// A whole answer.
+pub(super) struct Answered {
+    pub(super) reply: Reply,
+    pub(super) limits: Option<Box<LimitHint>>,
+}
+
+impl Take for Whole {
+    type Output = Answered;
+
+    fn context(model: &str) -> EncodeContext<'_> {
+        EncodeContext::new(model)
+    }
+
+    async fn take(op: &TargetOperation<'_, Self>, mut response: Response) -> Result<Answered, AttemptFailure> {
+        let body = response.read(op.client.max_response_bytes).await.map_err(|error| op.broken(error))?;
+        op.decode(&response.head, &body)
+    }
+}
+
+impl<T: Take> TargetOperation<'_, T> {
+    /// Reads an answer that came whole.
+    pub(super) fn decode(&self, head: &Head, body: &Bytes) -> Result<Answered, AttemptFailure> {
+        match self.target.provider.decode(head, body) {
+            Ok(mut reply) => {
+                if self.options.keep_raw {
+                    reply.keep_raw(body.clone());
+                }
+                Ok(Answered { reply, limits: self.hint(head).map(Box::new) })
+            }
+            Err(failure) => {
+                let failed = self.failed(failure, Some(head), None);
+                // A success whose body is of no use was still paid for.
+                Err(AttemptFailure { spent: None, ..failed })
+            }
+        }
+    }
+}

@@ -1,0 +1,563 @@
+//! A streamed answer in this protocol's words: named events, of which unknown ones are passed over, as Anthropic asks.
+
+use super::counts::Counts;
+use super::decode::{StopDetails, finish_reason};
+use super::thoughts::Thoughts;
+use crate::chat::ToolCallDelta;
+use crate::provider::lenient::{Brief, Fields, Present};
+use crate::provider::{AnswerFault, Draft, Frame, StreamDecoder, json};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// Events that the data need not be asked about.
+const KNOWN: [&str; 8] = [
+    "content_block_delta",
+    "content_block_start",
+    "content_block_stop",
+    "error",
+    "message_delta",
+    "message_start",
+    "message_stop",
+    "ping",
+];
+
+/// Reads the events of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    model: Option<String>,
+    counts: Counts,
+    /// Blocks that have begun; mostly there is one at a time.
+    open: Vec<(Option<u64>, Block)>,
+    thoughts: Thoughts,
+}
+
+/// A block that has begun.
+#[derive(Debug)]
+enum Block {
+    /// A call: its place in the answer, and the arguments that came with its beginning. They count where no part follows.
+    Call { index: usize, whole: String },
+    /// Reasoning, kept to go back as it was.
+    Thinking { thinking: String, signature: String },
+    /// Words, which need no memory, or a block that is of no use here.
+    Other,
+}
+
+impl StreamDecoder for Decoder {
+    fn read(&mut self, frame: &Frame<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
+        if let Some(words) = text_delta(frame.data) {
+            self.say(words, draft);
+            return Ok(());
+        }
+        match &*name(frame)? {
+            "content_block_delta" => self.delta(&json::read_frame(frame.data)?, draft),
+            "content_block_start" => {
+                self.start(json::read_frame(frame.data)?, draft);
+                Ok(())
+            }
+            "content_block_stop" => {
+                let at: At = json::read_frame(frame.data)?;
+                if let Some(place) = self.place(at.index) {
+                    let (_, block) = self.open.remove(place);
+                    self.close(block, draft);
+                }
+                Ok(())
+            }
+            "error" => Err(AnswerFault::Error),
+            "message_delta" => {
+                self.message_delta(json::read_frame(frame.data)?, draft);
+                Ok(())
+            }
+            "message_start" => {
+                let MessageStart { message: Fields(message) } = json::read_frame(frame.data)?;
+                draft.model(&message.model.0);
+                self.model = Some(message.model.0.into_owned()).filter(|model| !model.is_empty());
+                self.count(&message.usage.0, draft);
+                Ok(())
+            }
+            "message_stop" => {
+                self.flush(draft);
+                draft.done();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self, draft: &mut Draft) -> bool {
+        self.flush(draft);
+        false
+    }
+}
+
+impl Decoder {
+    fn say(&mut self, words: String, draft: &mut Draft) {
+        if !words.is_empty() {
+            self.thoughts.said();
+            draft.text(words);
+        }
+    }
+
+    /// The place of a block among those that have begun; without an index, the last.
+    fn place(&self, index: Option<u64>) -> Option<usize> {
+        self.open.iter().rposition(|(have, _)| index.is_none() || *have == index)
+    }
+
+    fn start(&mut self, start: Start<'_>, draft: &mut Draft) {
+        let Fields(block) = start.content_block;
+        let begun = match &*block.kind.0 {
+            "text" => {
+                self.say(block.text.0.into_owned(), draft);
+                Block::Other
+            }
+            "thinking" => {
+                draft.reasoning(block.thinking.0.as_ref().to_owned());
+                Block::Thinking { thinking: block.thinking.0.into_owned(), signature: block.signature.0.into_owned() }
+            }
+            "redacted_thinking" => {
+                let redacted = json!({"type": "redacted_thinking", "data": block.data.0});
+                self.think(redacted, draft);
+                Block::Other
+            }
+            "tool_use" => {
+                let index = draft.tool_calls();
+                let (id, name) = (block.id.0.into_owned(), block.name.0.into_owned());
+                draft.tool_call(ToolCallDelta::new(index).id(id).name(name));
+                if let Some(before) = self.thoughts.call(self.model.as_deref()) {
+                    draft.tool_call_opaque(index, before);
+                }
+                let whole = block.input.map(RawValue::get).filter(|json| *json != "null");
+                Block::Call { index, whole: whole.unwrap_or_default().to_owned() }
+            }
+            _ => Block::Other,
+        };
+        self.open.push((start.index, begun));
+    }
+
+    fn delta(&mut self, delta: &Delta<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
+        let Fields(part) = &delta.delta;
+        match &*part.kind.0 {
+            "text_delta" => self.say(part.text.0.as_ref().to_owned(), draft),
+            "thinking_delta" => {
+                draft.reasoning(part.thinking.0.as_ref().to_owned());
+                if let Some(place) = self.place(delta.index)
+                    && let Block::Thinking { thinking, .. } = &mut self.open[place].1
+                    && draft.keeps_reply()
+                {
+                    thinking.push_str(&part.thinking.0);
+                }
+            }
+            "signature_delta" => {
+                if let Some(place) = self.place(delta.index)
+                    && let Block::Thinking { signature, .. } = &mut self.open[place].1
+                {
+                    signature.push_str(&part.signature.0);
+                }
+            }
+            "input_json_delta" if !part.partial_json.0.is_empty() => {
+                let place = self.place(delta.index);
+                match place.map(|place| &mut self.open[place].1) {
+                    Some(Block::Call { index, whole }) => {
+                        whole.clear();
+                        draft.tool_call(ToolCallDelta::new(*index).arguments(part.partial_json.0.as_ref()));
+                    }
+                    // The input of a tool that runs at the provider's.
+                    Some(Block::Other) => {}
+                    Some(Block::Thinking { .. }) | None => {
+                        return Err(AnswerFault::Frame("a part of a tool call came without its beginning".to_owned()));
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, block: Block, draft: &mut Draft) {
+        match block {
+            Block::Call { index, whole } => {
+                let last = ToolCallDelta::new(index).complete();
+                draft.tool_call(if whole == "{}" { last } else { last.arguments(whole) });
+            }
+            Block::Thinking { thinking, signature } => {
+                // Servers that speak the same protocol may sign nothing.
+                let mut block = json!({"type": "thinking", "thinking": thinking});
+                if !signature.is_empty() {
+                    block["signature"] = signature.into();
+                }
+                self.think(block, draft);
+            }
+            Block::Other => {}
+        }
+    }
+
+    fn think(&mut self, block: Value, draft: &mut Draft) {
+        if draft.keeps_reply()
+            && let Some(opaque) = self.thoughts.block(block, self.model.as_deref())
+        {
+            draft.opaque(opaque);
+        }
+    }
+
+    fn message_delta(&mut self, message: MessageDelta<'_>, draft: &mut Draft) {
+        let Fields(delta) = message.delta;
+        let reason = &*delta.stop_reason.0;
+        if !reason.is_empty() {
+            draft.finish(finish_reason(reason));
+        }
+        if reason == "refusal" {
+            let Fields(StopDetails { category, explanation }) = delta.stop_details;
+            draft.refusal(&explanation.0.unwrap_or_default());
+            draft.filtered(category.0);
+        }
+        self.count(&message.usage.0, draft);
+    }
+
+    fn count(&mut self, counts: &Counts, draft: &mut Draft) {
+        self.counts.update(counts);
+        if let Some(usage) = self.counts.usage() {
+            draft.usage(usage);
+        }
+    }
+
+    /// Closes what the server left open.
+    fn flush(&mut self, draft: &mut Draft) {
+        for (_, block) in std::mem::take(&mut self.open) {
+            self.close(block, draft);
+        }
+        for opaque in self.thoughts.rest(self.model.as_deref()) {
+            draft.opaque(opaque);
+        }
+    }
+}
+
+/// The words of a frame that holds some in the form in which Anthropic writes them, spaces for padding included. Most frames
+/// do, and this spares them the search for fields; any other form is left to the reader of all of them.
+fn text_delta(data: &[u8]) -> Option<String> {
+    let rest = data.strip_prefix(br#"{"type":"content_block_delta","index":"#)?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = rest[digits..].strip_prefix(br#","delta":{"type":"text_delta","text":"#)?;
+    let rest = rest.strip_suffix(b"}")?.trim_ascii_end().strip_suffix(b"}")?;
+    // More fields would be characters behind the text.
+    serde_json::from_slice(rest).ok()
+}
+
+/// What a frame is: by its event's name, and where that says nothing, by its data.
+fn name<'a>(frame: &Frame<'a>) -> Result<Cow<'a, str>, AnswerFault> {
+    if KNOWN.contains(&frame.event) {
+        return Ok(Cow::Borrowed(frame.event));
+    }
+    match json::read_frame::<Fields<Kind>>(frame.data) {
+        Ok(Fields(Kind { kind, error })) if kind.0.is_empty() && error.0 => Ok(Cow::Borrowed("error")),
+        Ok(Fields(Kind { kind, .. })) => Ok(kind.0),
+        // An event that this adapter knows nothing of, or the end in OpenAI's words.
+        Err(_) if !frame.event.is_empty() || frame.data.trim_ascii() == b"[DONE]" => Ok(Cow::Borrowed("")),
+        Err(fault) => Err(fault),
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct Kind<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Brief<'a>,
+    #[serde(default)]
+    error: Present,
+}
+
+#[derive(Deserialize)]
+struct At {
+    #[serde(default)]
+    index: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct MessageStart<'a> {
+    #[serde(borrow, default)]
+    message: Fields<Message<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    model: Brief<'a>,
+    #[serde(default)]
+    usage: Fields<Counts>,
+}
+
+#[derive(Deserialize)]
+struct Start<'a> {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(borrow, default)]
+    content_block: Fields<StartBlock<'a>>,
+}
+
+/// The fields of all the blocks that are of use.
+#[derive(Default, Deserialize)]
+struct StartBlock<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Brief<'a>,
+    #[serde(borrow, default)]
+    text: Brief<'a>,
+    #[serde(borrow, default)]
+    thinking: Brief<'a>,
+    #[serde(borrow, default)]
+    signature: Brief<'a>,
+    #[serde(borrow, default)]
+    data: Brief<'a>,
+    #[serde(borrow, default)]
+    id: Brief<'a>,
+    #[serde(borrow, default)]
+    name: Brief<'a>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(borrow, default)]
+    delta: Fields<Part<'a>>,
+}
+
+/// The fields of all the deltas that are of use.
+#[derive(Default, Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Brief<'a>,
+    #[serde(borrow, default)]
+    text: Brief<'a>,
+    #[serde(borrow, default)]
+    thinking: Brief<'a>,
+    #[serde(borrow, default)]
+    signature: Brief<'a>,
+    #[serde(borrow, default)]
+    partial_json: Brief<'a>,
+}
+
+#[derive(Deserialize)]
+struct MessageDelta<'a> {
+    #[serde(borrow, default)]
+    delta: Fields<Stop<'a>>,
+    #[serde(default)]
+    usage: Fields<Counts>,
+}
+
+#[derive(Default, Deserialize)]
+struct Stop<'a> {
+    #[serde(borrow, default)]
+    stop_reason: Brief<'a>,
+    #[serde(default)]
+    stop_details: Fields<StopDetails>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorCode;
+    use crate::chat::{Chunk, FinishReason, Opaque, Reply, ToolCall, Usage};
+    use crate::provider::stream::testing::{Read, frames};
+    use crate::provider::{Failure, RulePack};
+    use http::HeaderMap;
+
+    fn read(sse: &str) -> Read {
+        Read::of(&mut Decoder::default(), &frames(sse))
+    }
+
+    fn block(data: Value) -> Opaque {
+        Opaque::new("anthropic", data).of_model("claude-opus-5-5".to_owned())
+    }
+
+    fn thinking(thinking: &str, signature: &str) -> Value {
+        json!({"type": "thinking", "thinking": thinking, "signature": signature})
+    }
+
+    #[test]
+    fn streams_are_read_as_in_the_fixtures() {
+        let mut cached = Usage::new(1012, 15);
+        (cached.cached_input, cached.cache_write, cached.reasoning) = (Some(1000), Some(0), Some(9));
+        let oslo = || json!({"city": "Oslo"});
+        for (fixture, expected) in [
+            (
+                include_str!("../../../fixtures/anthropic/thinking_text.sse"),
+                Reply::new("Hello \"there\" é é\n")
+                    .with_reasoning("Greet back.".to_owned())
+                    .with_opaque([block(thinking("Greet back.", "c2lnLWV4YW1wbGUz"))])
+                    .with_usage(cached),
+            ),
+            (
+                include_str!("../../../fixtures/anthropic/tool_call.sse"),
+                Reply::new("Let me look.")
+                    .with_tool_calls([
+                        ToolCall::new("toolu_fx3", "get_weather", oslo()),
+                        ToolCall::new("toolu_fx4", "get_time", json!({})),
+                    ])
+                    .with_finish_reason(FinishReason::ToolCalls)
+                    .with_usage(Usage::new(64, 18)),
+            ),
+            (
+                include_str!("../../../fixtures/anthropic/interleaved.sse"),
+                Reply::new("Checking.")
+                    .with_reasoning("Oslo first.Then Lima.".to_owned())
+                    .with_opaque([
+                        block(json!({"type": "redacted_thinking", "data": "b3BhcXVl"})),
+                        block(thinking("", "c2lnLTE=")),
+                    ])
+                    .with_tool_calls([
+                        ToolCall::new("toolu_a", "get_weather", oslo())
+                            .with_opaque(block(json!([thinking("Oslo first.", "c2lnLTI=")]))),
+                        ToolCall::new("toolu_b", "get_weather", json!({"city": "Lima"}))
+                            .with_opaque(block(json!([thinking("Then Lima.", "c2lnLTM=")]))),
+                    ])
+                    .with_finish_reason(FinishReason::ToolCalls)
+                    .with_usage(Usage::new(80, 40)),
+            ),
+            (
+                include_str!("../../../fixtures/anthropic/refusal.sse"),
+                Reply::new("")
+                    .with_refusal("The request was declined.".to_owned())
+                    .with_finish_reason(FinishReason::ContentFilter)
+                    .with_usage(Usage::new(30, 1)),
+            ),
+        ] {
+            let mut seen = read(fixture);
+            assert_eq!((seen.fault.take(), seen.complete), (None, true));
+            assert_eq!(seen.reply(), Ok(expected.with_model("claude-opus-5-5".to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_call_comes_in_parts_of_which_only_the_first_names_it() {
+        let seen = read(include_str!("../../../fixtures/anthropic/tool_call.sse"));
+        let part = ToolCallDelta::new;
+        let expected = [
+            Chunk::Text("Let me look.".into()),
+            Chunk::ToolCall(part(0).id("toolu_fx3").name("get_weather")),
+            Chunk::ToolCall(part(0).arguments("{\"city\":")),
+            Chunk::ToolCall(part(0).arguments(" \"Oslo\"}")),
+            Chunk::ToolCall(part(0).complete()),
+            Chunk::ToolCall(part(1).id("toolu_fx4").name("get_time")),
+            Chunk::ToolCall(part(1).complete()),
+        ];
+        assert_eq!(seen.chunks, expected);
+    }
+
+    #[test]
+    fn an_overload_in_the_stream_keeps_its_code_and_what_came_before_it() {
+        let sse = include_str!("../../../fixtures/anthropic/overloaded_midway.sse");
+        let mut seen = read(sse);
+        assert_eq!(
+            (seen.fault.take(), seen.chunks.as_slice()),
+            (Some(AnswerFault::Error), &[Chunk::Text("Half".into())][..])
+        );
+        let (name, data) = frames(sse).pop().unwrap();
+        let headers = HeaderMap::new();
+        let failure = Failure::answer(200, &headers, data.as_bytes()).fault(AnswerFault::Error).event(&name);
+        let seen = RulePack::anthropic().classify(&failure.delivered(true));
+        assert_eq!((seen.code, seen.is_retryable()), (Some(ErrorCode::Overloaded), false));
+    }
+
+    #[test]
+    fn a_body_without_its_last_event_is_cut() {
+        let whole = include_str!("../../../fixtures/anthropic/thinking_text.sse");
+        let cut = whole.replace("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", "");
+        let seen = read(&cut);
+        assert_eq!((seen.fault, seen.complete), (None, false));
+    }
+
+    #[test]
+    fn events_without_names_are_known_by_their_data() {
+        let named = include_str!("../../../fixtures/anthropic/tool_call.sse");
+        let nameless = named.lines().filter(|line| !line.starts_with("event:")).collect::<Vec<_>>().join("\n") + "\n";
+        assert_eq!(read(&nameless).reply(), read(named).reply());
+        for error in
+            [r#"{"type":"error","error":{"type":"api_error"}}"#, r#"{"error":{"message":"m"}}"#, r#"{"error":"m"}"#]
+        {
+            assert_eq!(read(&format!("data: {error}\n\n")).fault, Some(AnswerFault::Error), "{error}");
+        }
+    }
+
+    #[test]
+    fn odd_frames_cost_nothing_and_broken_ones_are_named() {
+        for odd in [
+            "event: ping\ndata:\n\n",
+            "event: brand_new\ndata: not json\n\n",
+            "data: {\"type\":null}\n\n",
+            "data: [DONE]\n\n",
+            "event: content_block_delta\ndata: {\"index\":0,\"delta\":null}\n\n",
+            "event: content_block_delta\ndata: {\"delta\":{\"type\":\"text_delta\",\"text\":null}}\n\n",
+            "event: content_block_delta\ndata: {\"index\":9,\"delta\":{\"type\":\"signature_delta\",\"signature\":\"s\"}}\n\n",
+            "event: content_block_start\ndata: {\"index\":0,\"content_block\":7}\n\n",
+            "event: content_block_stop\ndata: {\"index\":5}\n\n",
+            "event: message_delta\ndata: {\"delta\":null,\"usage\":null}\n\n",
+        ] {
+            let seen = read(odd);
+            assert_eq!((seen.fault, seen.chunks), (None, Vec::new()), "{odd}");
+        }
+        for (broken, why) in [
+            ("data: <html>\n\n", "is not JSON"),
+            (
+                "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"typ\n\n",
+                "is cut",
+            ),
+            ("event: content_block_delta\ndata: {\"index\":\"a\"}\n\n", "another shape"),
+            (
+                "event: content_block_delta\ndata: {\"index\":3,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\"}}\n\n",
+                "without its beginning",
+            ),
+        ] {
+            let fault = read(broken).fault;
+            assert!(matches!(&fault, Some(AnswerFault::Frame(said)) if said.contains(why)), "{broken}: {fault:?}");
+        }
+    }
+
+    #[test]
+    fn arguments_may_come_whole_and_blocks_may_stay_open() {
+        let sse = concat!(
+            "data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{\"x\":1}}}\n\n",
+            "data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"tool_use\",\"id\":\"b\",\"name\":\"g\",\"input\":null}}\n\n",
+            "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"y\\\":2}\"}}\n\n",
+            "data: {\"type\":\"message_stop\"}\n\n",
+        );
+        let calls = [ToolCall::new("a", "f", json!({"x": 1})), ToolCall::new("b", "g", json!({"y": 2}))];
+        assert_eq!(read(sse).reply().map(|reply| reply.tool_calls().to_vec()), Ok(calls.to_vec()));
+    }
+
+    #[test]
+    fn arguments_that_are_no_json_are_an_error_with_their_text() {
+        let whole = include_str!("../../../fixtures/anthropic/tool_call.sse");
+        let (fault, reply) = read(&whole.replace("Oslo\\\"}", "Oslo")).reply().unwrap_err();
+        let AnswerFault::ToolArguments(problems) = fault else { panic!("{fault:?}") };
+        assert_eq!(
+            (problems[0].tool.as_str(), problems[0].detail.as_deref()),
+            ("get_weather", Some("{\"city\": \"Oslo"))
+        );
+        assert_eq!((reply.text(), reply.tool_calls().len()), ("Let me look.", 1));
+    }
+
+    /// The quick way has to give what the slow one gives.
+    #[test]
+    fn words_are_the_same_by_either_way() {
+        for words in ["", "Hello", " \u{e9}\u{1f600}", "a \"quoted\" \\ \n\t}}", "}}", "\u{0}"] {
+            let text = serde_json::to_string(words).unwrap();
+            let quick = format!(
+                r#"{{"type":"content_block_delta","index":12,"delta":{{"type":"text_delta","text":{text}}}   }}"#
+            );
+            let slow =
+                format!(r#"{{"index":12,"type":"content_block_delta","delta":{{"type":"text_delta","text":{text}}}}}"#);
+            assert_eq!(text_delta(quick.as_bytes()).as_deref(), Some(words));
+            assert_eq!(text_delta(slow.as_bytes()), None);
+            assert_eq!(read(&format!("data: {quick}\n\n")).chunks, read(&format!("data: {slow}\n\n")).chunks);
+        }
+        for other in [
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a","more":"b"}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":null}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}"#,
+            r#"{"type":"content_block_delta","index":,"delta":{"type":"text_delta","text":"a"},"x":1}"#,
+        ] {
+            assert_eq!(text_delta(other.as_bytes()), None, "{other}");
+        }
+    }
+}

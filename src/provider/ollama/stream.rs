@@ -1,0 +1,151 @@
+//! A streamed answer in this protocol's words: one object a line, the last of them marked as done.
+
+use super::calls::Call;
+use super::decode::{finish_reason, usage};
+use crate::chat::ToolCallDelta;
+use crate::provider::lenient::{Brief, Count, Fields, List, Present};
+use crate::provider::{AnswerFault, Draft, Frame, StreamDecoder, json};
+use serde::Deserialize;
+
+/// Reads the lines of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Decoder;
+
+impl StreamDecoder for Decoder {
+    fn read(&mut self, frame: &Frame<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
+        let line: Line<'_> = json::read_frame(frame.data)?;
+        if line.error.0 {
+            return Err(AnswerFault::Error);
+        }
+        draft.model(&line.model.0);
+        let Fields(message) = line.message;
+        draft.reasoning(message.thinking.0.into_owned());
+        draft.text(message.content.0.into_owned());
+        for call in &message.tool_calls.0 {
+            let index = draft.tool_calls();
+            let part = ToolCallDelta::new(index).id(call.id(index, &line.created_at.0)).name(call.name());
+            draft.tool_call(part.arguments(call.arguments()).complete());
+        }
+        if let Some(usage) = usage(line.prompt_eval_count, line.eval_count) {
+            draft.usage(usage);
+        }
+        if line.done.0 {
+            draft.finish(finish_reason(&line.done_reason.0));
+            draft.done();
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut Draft) -> bool {
+        false
+    }
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    /// A text, not an object.
+    #[serde(default)]
+    error: Present,
+    #[serde(borrow, default)]
+    model: Brief<'a>,
+    #[serde(borrow, default)]
+    created_at: Brief<'a>,
+    #[serde(borrow, default)]
+    message: Fields<Message<'a>>,
+    #[serde(default)]
+    done: Present,
+    #[serde(borrow, default)]
+    done_reason: Brief<'a>,
+    #[serde(default)]
+    prompt_eval_count: Count,
+    #[serde(default)]
+    eval_count: Count,
+}
+
+#[derive(Default, Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    content: Brief<'a>,
+    #[serde(borrow, default)]
+    thinking: Brief<'a>,
+    #[serde(borrow, default)]
+    tool_calls: List<Call<'a>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::{Chunk, FinishReason, Reply, ToolCall, Usage};
+    use crate::provider::stream::testing::{Read, lines};
+    use serde_json::json;
+
+    fn read(ndjson: &str) -> Read {
+        Read::of(&mut Decoder, &lines(ndjson))
+    }
+
+    #[test]
+    fn streams_are_read_as_in_the_fixtures() {
+        let seen = read(include_str!("../../../fixtures/ollama/thinking_text.ndjson"));
+        let chunks =
+            [Chunk::Reasoning("Greet back.".into()), Chunk::Text("Hello".into()), Chunk::Text(" \"there\".\n".into())];
+        assert_eq!((&seen.fault, seen.complete, seen.chunks.as_slice()), (&None, true, &chunks[..]));
+        let expected = Reply::new("Hello \"there\".\n")
+            .with_reasoning("Greet back.".to_owned())
+            .with_usage(Usage::new(12, 11))
+            .with_model("example:8b".to_owned());
+        assert_eq!(seen.reply(), Ok(expected));
+    }
+
+    #[test]
+    fn calls_come_whole_and_get_ids_where_they_have_none() {
+        let fixture = include_str!("../../../fixtures/ollama/tool_calls.ndjson");
+        let (seen, again) = (read(fixture), read(fixture));
+        let first =
+            ToolCallDelta::new(0).id("call_fx2").name("get_weather").arguments("{\"city\":\"Oslo\"}").complete();
+        assert_eq!((seen.complete, &seen.chunks[0]), (true, &Chunk::ToolCall(first)));
+        let reply = seen.reply().unwrap();
+        assert_eq!((reply.finish_reason(), reply.usage()), (FinishReason::ToolCalls, Some(&Usage::new(64, 18))));
+        let [first, second, third] = reply.tool_calls() else { panic!("{reply:?}") };
+        assert_eq!(first, &ToolCall::new("call_fx2", "get_weather", json!({"city": "Oslo"})));
+        assert_eq!((second.name.as_str(), &second.arguments), ("get_time", &json!({})));
+        assert_eq!((third.name.as_str(), &third.arguments), ("get_weather", &json!({"city": "Lima"})));
+        assert!(second.id.starts_with("call_") && second.id != third.id, "{reply:?}");
+        assert_eq!(again.reply().as_ref(), Ok(&reply), "ids depend on the body alone");
+        let later = read(&fixture.replace("12:00:03", "12:00:05")).reply().unwrap();
+        assert_ne!(later.tool_calls()[1].id, second.id, "the same call in another answer has another id");
+    }
+
+    #[test]
+    fn an_error_line_is_an_error_and_a_body_without_done_is_cut() {
+        let seen = read(include_str!("../../../fixtures/ollama/error_midway.ndjson"));
+        assert_eq!((seen.fault, seen.complete), (Some(AnswerFault::Error), false));
+        assert_eq!(seen.chunks, [Chunk::Text("Hel".into())]);
+        let seen = read(r#"{"message":{"content":"Hel"},"done":false}"#);
+        assert_eq!((seen.fault, seen.complete), (None, false));
+    }
+
+    #[test]
+    fn a_model_that_was_only_loaded_said_nothing() {
+        let line = r#"{"message":{"role":"assistant","content":""},"done":true,"done_reason":"load"}"#;
+        let (fault, reply) = read(line).reply().unwrap_err();
+        assert_eq!((fault, reply.finish_reason()), (AnswerFault::Empty, FinishReason::Other));
+        let line = r#"{"message":{"content":""},"done":true,"done_reason":"length"}"#;
+        assert_eq!(read(line).reply().map(|reply| reply.finish_reason()), Ok(FinishReason::Length));
+    }
+
+    #[test]
+    fn nulls_and_odd_shapes_cost_nothing_and_broken_lines_are_named() {
+        for odd in [
+            r#"{"model":null,"message":null,"done":null,"error":null}"#,
+            r#"{"message":{"content":null,"thinking":7,"tool_calls":null,"images":null}}"#,
+            r#"{"message":{"content":[],"tool_calls":{}},"brand_new":1,"eval_count":null}"#,
+        ] {
+            let seen = read(odd);
+            assert_eq!((seen.fault, seen.chunks), (None, Vec::new()), "{odd}");
+        }
+        for (broken, why) in [("<html>", "is not JSON"), (r#"{"message":{"con"#, "is cut"), ("7", "another shape")] {
+            let fault = read(broken).fault;
+            assert!(matches!(&fault, Some(AnswerFault::Frame(said)) if said.contains(why)), "{broken}: {fault:?}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Framing: what the frames of a body are, wherever it was cut.
+
+mod custom;
+mod cut;
+#[cfg(feature = "bedrock")]
+mod event_stream;
+mod ndjson;
+mod sse;
+mod sse_oracles;
