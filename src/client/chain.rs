@@ -7,7 +7,7 @@ use super::fallback::{FallbackContext, FallbackDecision};
 use super::scope::Scope;
 use super::target::ReadyTarget;
 use super::whole::{Answered, Whole};
-use super::{Inner, check, estimate};
+use super::{Inner, capability, check, estimate};
 use crate::LlmError;
 use crate::chat::{AnsweredBy, Reply, Request, Usage};
 use crate::observe::EventKind;
@@ -20,19 +20,19 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Asks, and waits for the whole answer.
-pub(super) async fn run(client: &Inner, call: Call) -> Result<Reply, LlmError> {
+pub(super) async fn run(client: &Inner, mut call: Call) -> Result<Reply, LlmError> {
     let started = Instant::now();
-    let Call { mut request, options } = call;
+    let Call { request, options } = &mut call; // not moved: they are large
     let scope = Scope::begin(&client.observers, &client.random, options.request_id.as_deref(), started);
-    let answer = match check::check(client, &mut request, &options) {
-        Ok(()) => ask_in_order::<Whole>(client, &mut request, &options, started, &scope).await,
+    let answer = match check::check(client, request, options) {
+        Ok(()) => ask_in_order::<Whole>(client, request, options, started, &scope).await,
         Err(error) => Err(error),
     };
     match answer {
         Ok(won) => {
             let Won { place, output: Answered { mut reply, limits }, lease, .. } = won;
             let target = &client.targets[place];
-            let model = model_of(place, target, &options);
+            let model = model_of(place, target, options);
             let ended = Instant::now();
             lease.succeed_at(ended, spent(reply.usage()));
             follow(target, limits.as_deref());
@@ -193,7 +193,9 @@ impl Walk<'_> {
         cancel: Cancel<'_>,
     ) -> Result<Answer<T::Output>, TargetFailure> {
         let Place { target, options, retry, model, .. } = at;
-        let encoded = target.provider.encode(request, &T::context(model)).map_err(refused)?;
+        let cx = T::context(model);
+        capability::check(request, &*target.provider, model, cx.stream).map_err(refused)?;
+        let encoded = target.provider.encode(request, &cx).map_err(refused)?;
         let end = self.end(place);
         let cost = estimate::estimate(target, request, options.estimated_tokens);
         self.check_queue(place, target, cost, end)?;

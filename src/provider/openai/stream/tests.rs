@@ -2,28 +2,23 @@
 
 use super::*;
 use crate::chat::{Chunk, Reply, ToolCall, Usage};
-use crate::provider::stream::testing::{Read, everywhere, frames};
-use crate::provider::{EncodeContext, OpenAi, OpenAiCompatible, Preset, Provider};
+use crate::provider::Framing;
+use crate::provider::stream::testing::Read;
 use proptest::prelude::*;
 use serde_json::json;
 
-fn decoder(provider: &impl Provider) -> Box<dyn StreamDecoder> {
-    provider.stream_decoder(&EncodeContext::new("m").streaming()).unwrap()
-}
-
 macro_rules! stream {
     ($name:literal) => {
-        include_bytes!(concat!("../../../../fixtures/", $name, ".sse"))
+        include_str!(concat!("../../../../fixtures/", $name, ".sse"))
     };
 }
 
-/// What OpenAI's adapter makes of a body.
-fn read(body: &[u8]) -> Read {
-    everywhere(|| decoder(&OpenAi::new("k")), body)
+fn read(body: &str) -> Read {
+    Read::of(&Framing::Sse, body, ChatStream::default)
 }
 
 /// The reply that a complete stream comes to.
-fn reply(body: &[u8]) -> Reply {
+fn reply(body: &str) -> Reply {
     let read = read(body);
     assert!(read.complete, "{read:?}");
     read.reply().unwrap()
@@ -70,7 +65,7 @@ fn a_refusal_is_kept_apart_from_the_text() {
 
 #[test]
 fn an_error_ends_the_stream_and_what_came_before_it_stays() {
-    for body in [&stream!("openai/error_midway")[..], stream!("compatible/openrouter_error")] {
+    for body in [stream!("openai/error_midway"), stream!("compatible/openrouter_error")] {
         let read = read(body);
         assert_eq!((&read.fault, words(&read.chunks).0), (&Some(AnswerFault::Error), vec!["Hel"]));
     }
@@ -83,12 +78,12 @@ fn an_error_ends_the_stream_and_what_came_before_it_stays() {
         r#"{"choices":[{"index":0,"error":{"message":"m"},"delta":{"content":"no"}}]}"#,
         r#"{"choices":[{"index":0,"delta":{},"finish_reason":"insufficient_system_resource"}]}"#,
     ] {
-        let read = read(format!("data: {data}\n\ndata: [DONE]\n\n").as_bytes());
+        let read = read(&format!("data: {data}\n\ndata: [DONE]\n\n"));
         assert_eq!((read.fault, read.chunks.len()), (Some(AnswerFault::Error), 0), "{data}");
     }
     for data in ["nonsense", r#"{"choices":[{"delta":{"content":"no"#, r#"{"choices":[{"delta":{"content":7}}]}"#, "7"]
     {
-        let read = read(format!("data: {data}\n\n").as_bytes());
+        let read = read(&format!("data: {data}\n\n"));
         assert!(matches!(read.fault, Some(AnswerFault::Frame(_))), "{data}: {read:?}");
     }
 }
@@ -116,9 +111,9 @@ fn other_servers_tell_the_same_in_other_shapes() {
 
 #[test]
 fn reasoning_outside_the_output_is_added_to_it() {
-    let xai = OpenAiCompatible::of(Preset::XAI);
     let body = r#"data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":5}}}"#;
-    let reply = Read::of(&mut *decoder(&xai), &frames(body)).reply().unwrap();
+    let xai = || ChatStream { reasoning_outside_output: true, ..ChatStream::default() };
+    let reply = Read::of(&Framing::Sse, body, xai).reply().unwrap();
     assert_eq!(reply.usage().map(|usage| usage.output), Some(14));
 }
 
@@ -131,15 +126,15 @@ fn only_the_first_choice_is_read() {
         format!("data: {{\"choices\":[{{\"index\":{index},\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\n")
     };
     let body = [choice(1, "One"), choice(0, "no"), choice(1, " two"), choice(0, " no"), ends(0), ends(1)].concat();
-    assert_eq!(reply(body.as_bytes()).text(), "One two");
+    assert_eq!(reply(&body).text(), "One two");
     let only_others_end = [choice(1, "One"), ends(0)].concat();
-    assert!(!read(only_others_end.as_bytes()).complete);
+    assert!(!read(&only_others_end).complete);
 }
 
 #[test]
 fn a_whole_message_may_come_in_one_frame() {
     let body = r#"data: {"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Whole"},"finish_reason":"stop"}]}"#;
-    assert_eq!(reply(body.as_bytes()).text(), "Whole");
+    assert_eq!(reply(&body).text(), "Whole");
 }
 
 #[test]
@@ -149,7 +144,7 @@ fn a_call_that_the_token_limit_cut_before_its_arguments_is_malformed() {
         let body = format!(
             "{call}\n\ndata: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"{finish}\"}}]}}\n\n"
         );
-        let fault = read(body.as_bytes()).fault;
+        let fault = read(&body).fault;
         assert_eq!(matches!(fault, Some(AnswerFault::ToolArguments(_))), cut, "{fault:?}");
     }
 }

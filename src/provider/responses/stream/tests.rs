@@ -3,22 +3,22 @@
 use super::*;
 use crate::ErrorCode;
 use crate::chat::{Chunk, FinishReason, Reply, ToolCall, Usage};
-use crate::provider::stream::testing::{Read, everywhere};
-use crate::provider::{Failure, RulePack};
+use crate::provider::stream::testing::Read;
+use crate::provider::{Failure, Framing, RulePack};
 use http::HeaderMap;
 use serde_json::json;
 
 macro_rules! stream {
     ($name:literal) => {
-        include_bytes!(concat!("../../../../fixtures/responses/", $name, ".sse"))
+        include_str!(concat!("../../../../fixtures/responses/", $name, ".sse"))
     };
 }
 
-fn read(body: &[u8]) -> Read {
-    everywhere(|| Box::new(ResponseStream::default()), body)
+fn read(body: &str) -> Read {
+    Read::of(&Framing::Sse, body, ResponseStream::default)
 }
 
-fn reply(body: &[u8]) -> Reply {
+fn reply(body: &str) -> Reply {
     let read = read(body);
     assert!(read.complete, "{read:?}");
     read.reply().unwrap()
@@ -63,10 +63,9 @@ fn reasoning_is_told_in_paragraphs_and_goes_back_with_what_it_led_to() {
 
 #[test]
 fn an_answer_without_its_last_event_is_not_complete() {
-    let whole = String::from_utf8(stream!("text").to_vec()).unwrap();
-    let (before, _) = whole.split_once("event: response.completed").unwrap();
+    let (before, _) = stream!("text").split_once("event: response.completed").unwrap();
     for end in ["", "data: [DONE]\n\n"] {
-        assert!(!read(format!("{before}{end}").as_bytes()).complete);
+        assert!(!read(&format!("{before}{end}")).complete);
     }
     let cut = reply(stream!("cut"));
     assert_eq!((cut.text(), cut.finish_reason()), ("The first ha", FinishReason::Length));
@@ -81,15 +80,14 @@ fn what_no_event_told_is_read_from_the_last_one() {
 #[test]
 fn an_error_means_the_same_in_every_shape() {
     for (body, code) in [
-        (&stream!("failed")[..], ErrorCode::ServerError),
+        (stream!("failed"), ErrorCode::ServerError),
         (stream!("error"), ErrorCode::ProviderRateLimited),
-        (br#"data: {"type":"error","error":{"type":"server_error","code":"rate_limit_exceeded","message":"m"}}"#, ErrorCode::ProviderRateLimited),
-        (br#"data: {"type":"response.failed","response":{"status":"failed","error":{"code":"bio_policy","message":"m"}}}"#, ErrorCode::ContentFiltered),
-        (br#"data: {"error":{"code":"server_error","message":"m"}}"#, ErrorCode::ServerError),
+        (r#"data: {"type":"error","error":{"type":"server_error","code":"rate_limit_exceeded","message":"m"}}"#, ErrorCode::ProviderRateLimited),
+        (r#"data: {"type":"response.failed","response":{"status":"failed","error":{"code":"bio_policy","message":"m"}}}"#, ErrorCode::ContentFiltered),
+        (r#"data: {"error":{"code":"server_error","message":"m"}}"#, ErrorCode::ServerError),
     ] {
         let read = read(body);
         assert_eq!((&read.fault, read.complete), (&Some(AnswerFault::Error), false));
-        let body = String::from_utf8(body.to_vec()).unwrap();
         let data = body.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
         let headers = HeaderMap::new();
         let failure = Failure::answer(200, &headers, data.as_bytes()).fault(AnswerFault::Error);
@@ -103,5 +101,5 @@ fn a_call_that_was_cut_is_malformed_whatever_came_of_its_arguments() {
     let body = format!(
         r#"data: {{"type":"response.incomplete","response":{{"status":"incomplete","incomplete_details":{{"reason":"max_output_tokens"}},"output":[{item}]}}}}"#
     );
-    assert!(matches!(read(body.as_bytes()).fault, Some(AnswerFault::ToolArguments(_))));
+    assert!(matches!(read(&body).fault, Some(AnswerFault::ToolArguments(_))));
 }
