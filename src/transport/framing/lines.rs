@@ -1,7 +1,6 @@
 //! The lines of a body: each in its piece, or gathered from several.
 
 use super::FrameFault;
-use super::body::Body;
 use super::held::empty;
 
 /// The beginning of a line whose end has not come.
@@ -10,43 +9,42 @@ pub(super) struct Lines {
     gathered: Vec<u8>,
 }
 
-/// Where a line lies, without its end.
+/// A line without its end.
 #[derive(Clone, Copy)]
-pub(super) enum Line {
-    InPiece(usize, usize),
-    /// In [`Lines::gathered`].
-    Gathered,
+pub(super) struct Line {
+    /// Where it starts in the piece, unless it started before the piece and is gathered.
+    pub(super) start: Option<usize>,
+    /// Where it ends in the piece.
+    pub(super) end: usize,
 }
 
 impl Lines {
-    /// Reads a line, and one byte that ends it, which `find` finds. None if the piece ends first: then all of it is read.
+    /// Finds the line that goes on at `at`. None if the piece ends first: then the rest of it is gathered.
     /// If the line and the `before` bytes before it are more than `max`, it is not gathered.
+    #[inline]
     pub(super) fn read(
         &mut self,
-        body: &mut Body,
+        piece: &[u8],
+        at: usize,
         before: usize,
         max: usize,
         find: impl FnOnce(&[u8]) -> Option<usize>,
     ) -> Result<Option<Line>, FrameFault> {
-        let rest = body.rest();
+        let rest = &piece[at..];
         let found = find(rest);
         let length = found.unwrap_or(rest.len());
         if before + self.gathered.len() + length > max {
             return Err(FrameFault::TooLarge(max));
         }
-        let from = body.at();
-        let line = match found {
-            Some(_) if self.gathered.is_empty() => Some(Line::InPiece(from, from + length)),
-            _ => {
-                self.gathered.extend_from_slice(&rest[..length]);
-                found.map(|_| Line::Gathered)
-            }
-        };
-        body.read(length + usize::from(found.is_some()));
-        Ok(line)
+        if found.is_some() && self.gathered.is_empty() {
+            return Ok(Some(Line { start: Some(at), end: at + length }));
+        }
+        self.gathered.extend_from_slice(&rest[..length]);
+        Ok(found.map(|length| Line { start: None, end: at + length }))
     }
 
     /// What is gathered of a line.
+    #[inline]
     pub(super) fn gathered(&self) -> &[u8] {
         &self.gathered
     }

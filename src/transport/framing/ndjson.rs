@@ -20,35 +20,36 @@ impl Ndjson {
     pub(super) fn advance(&mut self, body: &mut Body, max: usize) -> Result<bool, FrameFault> {
         self.given.forget();
         loop {
-            let found = self.lines.read(body, 0, max, |bytes| memchr(b'\n', bytes))?;
-            if let Some(line) = found {
-                if self.give(line, body.piece(), false) {
+            let piece = body.piece();
+            let at = body.at();
+            if let Some(line) = self.lines.read(piece, at, 0, max, |bytes| memchr(b'\n', bytes))? {
+                let is_given = self.give(line, piece, false);
+                body.read_to(line.end + 1);
+                if is_given {
                     return Ok(true);
                 }
             } else if !body.turn() {
-                return Ok(body.is_ended() && self.give(Line::Gathered, &[], true));
+                return Ok(body.is_ended() && self.give(Line { start: None, end: 0 }, &[], true));
             }
         }
     }
 
+    /// Gives a line, unless it is blank.
     fn give(&mut self, line: Line, piece: &[u8], torn: bool) -> bool {
-        match line {
-            Line::Gathered => {
-                let lines = self.lines.buffer();
-                lines.truncate(lines.trim_ascii_end().len());
-                let from = lines.len() - lines.trim_ascii_start().len();
-                if from < lines.len() {
-                    self.given.add_from_buffer(piece, lines, from);
-                }
-                self.lines.forget();
+        if let Some(start) = line.start {
+            let line = piece[start..line.end].trim_ascii_end();
+            let value = line.trim_ascii_start();
+            if !value.is_empty() {
+                self.given.add_from_piece(piece, start + line.len() - value.len(), start + line.len());
             }
-            Line::InPiece(from, to) => {
-                let line = piece[from..to].trim_ascii_end();
-                let value = line.trim_ascii_start();
-                if !value.is_empty() {
-                    self.given.add_from_piece(piece, from + line.len() - value.len(), from + line.len());
-                }
+        } else {
+            let line = self.lines.buffer();
+            line.truncate(line.trim_ascii_end().len());
+            let from = line.len() - line.trim_ascii_start().len();
+            if from < line.len() {
+                self.given.add_from_buffer(piece, line, from);
             }
+            self.lines.forget();
         }
         self.torn = torn;
         self.given.is_some()

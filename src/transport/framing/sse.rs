@@ -52,50 +52,63 @@ impl Sse {
         if self.given != Given::Not {
             self.forget();
         }
-        loop {
-            if self.after_cr
-                && let Some(next) = body.rest().first()
-            {
-                self.after_cr = false;
-                body.read(usize::from(*next == b'\n'));
-            }
-            if let Some(line) = self.lines.read(body, self.size, max, line_end)? {
-                self.after_cr = body.last_read() == Some(b'\r');
-                if self.take(line, body.piece()) {
-                    return self.give(Given::Whole);
-                }
-            } else {
-                self.data.keep(body.piece());
-                if !body.turn() {
-                    return if body.is_ended() { self.finish() } else { Ok(false) };
-                }
+        while !self.read(body, max)? {
+            self.data.keep(body.piece());
+            if !body.turn() {
+                return if body.is_ended() { self.finish() } else { Ok(false) };
             }
         }
+        self.give(Given::Whole)
+    }
+
+    /// Reads the piece to the end of an event. False if the piece ends first.
+    fn read(&mut self, body: &mut Body, max: usize) -> Result<bool, FrameFault> {
+        let piece = body.piece();
+        let mut at = body.at();
+        if self.after_cr && at < piece.len() {
+            self.after_cr = false;
+            at += usize::from(piece[at] == b'\n');
+        }
+        let mut is_complete = false;
+        while !is_complete {
+            let Some(line) = self.lines.read(piece, at, self.size, max, line_end)? else {
+                at = piece.len();
+                break;
+            };
+            at = line.end + 1;
+            if piece[line.end] == b'\r' {
+                match piece.get(at) {
+                    Some(next) => at += usize::from(*next == b'\n'),
+                    None => self.after_cr = true,
+                }
+            }
+            is_complete = self.take(line, piece);
+        }
+        body.read_to(at);
+        Ok(is_complete)
     }
 
     /// Takes in a line. True if it ends an event that has data; without data, there was none.
+    #[inline]
     fn take(&mut self, line: Line, piece: &[u8]) -> bool {
-        let text = match line {
-            Line::Gathered => self.lines.gathered(),
-            Line::InPiece(from, to) => &piece[from..to],
-        };
+        let text = line.start.map_or(self.lines.gathered(), |start| &piece[start..line.end]);
         let size = text.len() + 1;
         match field(text, !std::mem::replace(&mut self.begun, true)) {
             Field::Blank if self.data.is_some() => return true,
             Field::Blank => self.forget(),
-            Field::Data(at) => match line {
-                Line::Gathered => self.data.add_from_buffer(piece, self.lines.buffer(), at),
-                Line::InPiece(from, to) => self.data.add_from_piece(piece, from + at, to),
+            Field::Data(value) => match line.start {
+                Some(start) => self.data.add_from_piece(piece, start + value, line.end),
+                None => self.data.add_from_buffer(piece, self.lines.buffer(), value),
             },
-            Field::Event(at) => {
-                let name = std::str::from_utf8(&text[at..]);
+            Field::Event(value) => {
+                let name = std::str::from_utf8(&text[value..]);
                 self.event_is_invalid = name.is_err();
                 self.event.clear();
                 self.event.push_str(name.unwrap_or_default());
             }
             Field::Ignored => {}
         }
-        if let Line::Gathered = line {
+        if line.start.is_none() {
             self.lines.forget();
         }
         // Only what is kept counts, or the comments that keep a connection alive would add up for ever.
@@ -116,7 +129,7 @@ impl Sse {
     fn finish(&mut self) -> Result<bool, FrameFault> {
         let last = self.lines.gathered();
         if !last.is_empty() && (self.data.is_some() || matches!(field(last, !self.begun), Field::Data(_))) {
-            self.take(Line::Gathered, &[]);
+            self.take(Line { start: None, end: 0 }, &[]);
         }
         if self.data.is_some() { self.give(Given::Torn) } else { Ok(false) }
     }
