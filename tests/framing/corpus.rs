@@ -18,7 +18,12 @@ impl Body {
     }
 }
 
+/// Those of this type. What is compressed reaches the framing otherwise.
 fn bodies(content_type: &str) -> Vec<Body> {
+    let is_meant = |case: &Value| {
+        let headers = &case["response"]["headers"];
+        case["kind"] == "stream" && headers["content-type"] == content_type && headers["content-encoding"].is_null()
+    };
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/cases");
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
@@ -28,7 +33,7 @@ fn bodies(content_type: &str) -> Vec<Body> {
         text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
     });
     cases
-        .filter(|case| case["kind"] == "stream" && case["response"]["headers"]["content-type"] == content_type)
+        .filter(is_meant)
         .map(|case| Body {
             id: case["id"].as_str().unwrap().to_owned(),
             pieces: case["response"]["chunks"].as_array().unwrap().iter().filter_map(piece).collect(),
@@ -73,13 +78,14 @@ fn eventsource_stream_does_not_read_all_of_them() {
             lost.push(body.id); // it panics: it cuts the mark, which has three bytes, after the first
             continue;
         }
-        let torn_or_not = by_the_standard(&body.whole()).into_iter().map(|frame| (frame.event, frame.data));
+        let expected = by_the_standard(&body.whole()).into_iter().map(|frame| (frame.event, frame.data));
         let read = by_eventsource_stream(pieces).into_iter().map(|frame| (frame.event, frame.data));
-        if !read.eq(torn_or_not) {
+        if !read.eq(expected) {
             lost.push(body.id);
         }
     }
-    assert_eq!(lost, ["?"]);
+    // The first panics, the second is buffered without a bound, of the third the last event is lost.
+    assert_eq!(lost, ["sse-byte-order-mark", "sse-event-never-ends", "sse-no-final-blank-line"]);
 }
 
 #[test]
