@@ -16,6 +16,8 @@ pub(crate) const NAMES: &[&str] = &[
     "anthropic",
     "azure",
     "azure_deployment",
+    #[cfg(feature = "bedrock")]
+    "bedrock",
     "gemini",
     "ollama",
     "openai",
@@ -62,6 +64,13 @@ impl Subject {
             "anthropic" => Arc::new(Anthropic::new(key).base_url(url)),
             "azure" => Arc::new(AzureOpenAi::new(url).api_key(key)),
             "azure_deployment" => Arc::new(AzureOpenAi::new(url).api_key(key).api_version("2024-10-21")),
+            #[cfg(feature = "bedrock")]
+            "bedrock" => {
+                use steadfast::provider::Bedrock;
+                // A key without an id is a secret that is not that of the id.
+                let (id, secret) = key.split_once(':').unwrap_or(("AKIDEXAMPLE", key));
+                Arc::new(Bedrock::with_credentials("us-east-1", id, secret, None).base_url(url))
+            }
             "gemini" => Arc::new(Gemini::new(key).base_url(url)),
             "ollama" => Arc::new(Ollama::new().api_key(key).base_url(url)),
             "openai" => Arc::new(OpenAi::new(key).base_url(url)),
