@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
-use steadfast::transport::framing::Framing;
+use steadfast::provider::Framing;
 
 /// Bodies of one sort, each in pieces.
 pub(crate) struct Bodies {

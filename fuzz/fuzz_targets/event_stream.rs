@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use steadfast::transport::framing::Framing;
+use steadfast::provider::Framing;
 use steadfast_fuzz::read_everywhere;
 
 fuzz_target!(|body: &[u8]| {

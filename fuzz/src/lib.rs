@@ -1,7 +1,8 @@
 //! What the targets share: a body cut in several ways, which must not matter.
 
 use bytes::Bytes;
-use steadfast::transport::framing::{FrameFault, Framer, Framing};
+use steadfast::provider::{FrameFault, Framing};
+use steadfast::transport::framing::Framer;
 
 /// A frame that outlives its framer.
 #[derive(Debug, Eq, PartialEq)]
