@@ -100,7 +100,7 @@ impl FakeProvider {
     /// Speaks Ollama's own protocol, under `/api/chat`. Every model is installed.
     ///
     /// Requests that Ollama would refuse are refused in its words: content that is not a plain text, options of the wrong
-    /// type. Streams it does not speak yet, and Ollama streams unless told not to: `"stream": false` has to be sent.
+    /// type. It streams unless told not to, as Ollama does.
     pub fn ollama() -> FakeProviderBuilder {
         FakeProviderBuilder::new(Ollama, Answer::echo())
     }
@@ -115,7 +115,7 @@ impl FakeProvider {
     }
 
     /// Speaks Gemini's `generateContent`, under `/v1beta/models/MODEL:generateContent` and, with a bearer token, under the
-    /// paths of Vertex AI.
+    /// paths of Vertex AI; as `MODEL:streamGenerateContent?alt=sse` it streams, and without `alt` it streams a JSON list.
     ///
     /// As with [`openai`](Self::openai), what the provider refuses is refused in its words: none or two credentials, an
     /// unknown role or field, contents without parts, settings out of range. [`Fault::rate_limited`](super::Fault::rate_limited)

@@ -120,6 +120,14 @@ impl Open {
         request_id(&self.reader.head().headers)
     }
 
+    /// With the id of the request: that of the head, or the one in the answer itself.
+    fn identified(&self, reply: Reply) -> Reply {
+        match self.provider_request_id() {
+            Some(id) => reply.with_provider_request_id(id.to_owned()),
+            None => reply,
+        }
+    }
+
     /// Who answers, and the failures before: for the time after the end.
     pub(super) fn origin(&mut self) -> (AnsweredBy, Vec<Attempt>) {
         (std::mem::take(&mut self.by), std::mem::take(&mut self.attempts))
@@ -161,7 +169,7 @@ impl Open {
         }
         match finished {
             Ok(reply) => {
-                let mut reply = reply.with_provider_request_id(self.provider_request_id().map(str::to_owned));
+                let mut reply = self.identified(reply);
                 if let Err(breach) = validate(&self.contract, &self.options.expected, &mut reply) {
                     let failure = |op: &TargetOperation<'_, Streamed>, reader: &Reader| {
                         op.breached(breach, reader.head(), usage.as_ref())
@@ -214,7 +222,7 @@ impl Open {
     /// The stream broke: the error, with what had come until then.
     pub(super) fn broken(&mut self, why: Why) -> End {
         let partial = self.reader.draft.partial();
-        let partial = partial.with_provider_request_id(self.provider_request_id().map(str::to_owned));
+        let partial = self.identified(partial);
         End::failed(self.fail(
             |op, reader| match why {
                 Why::Broken(broken) => op.stream_broken(broken, reader.head(), true),
