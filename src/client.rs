@@ -3,6 +3,7 @@
 mod attempt;
 mod builder;
 mod call;
+mod capability;
 mod chain;
 mod check;
 mod credentials;
@@ -10,10 +11,12 @@ mod estimate;
 mod failure;
 mod fallback;
 mod handle;
+mod reask;
 mod scope;
 mod snapshot;
 mod stream;
 mod target;
+mod validate;
 mod whole;
 
 pub use builder::ClientBuilder;

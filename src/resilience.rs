@@ -85,6 +85,7 @@ mod policy;
 mod race;
 mod random;
 mod retry;
+mod run;
 mod sync;
 mod window;
 
@@ -96,7 +97,6 @@ pub use breaker::{
 pub use budget::{Budget, BudgetMark, RetryBudget, RetryBudgetState, SharedBudget};
 pub use closure::{Cause, PolicyError, RetryNotice};
 pub(crate) use engine::execute;
-pub use engine::{End, Run};
 pub use failed::{Decision, Failed, Stop, Tried};
 pub use guards::{Guard, Guards};
 pub use hint::LimitHint;
@@ -112,3 +112,4 @@ pub use policy::{Policy, Unclassified};
 pub use race::Cancel;
 pub use random::Random;
 pub use retry::{Jitter, Retry};
+pub use run::{End, Run};

@@ -64,6 +64,11 @@ impl CallOptions {
     pub(super) fn has_header(&self, name: &HeaderName) -> bool {
         self.headers.as_ref().is_some_and(|headers| headers.contains_key(name))
     }
+
+    /// Whether the call adds any header.
+    pub(super) fn adds_headers(&self) -> bool {
+        self.headers.is_some() || self.request_id.is_some()
+    }
 }
 
 impl Call {

@@ -2,16 +2,34 @@
 
 use super::call::CallOptions;
 use crate::LlmError;
-use crate::provider::{Auth, AuthHeader, HttpRequest, Kept, SourceAuth};
+use crate::provider::{Auth, AuthHeader, Headers, HttpRequest, Kept, SourceAuth};
 use crate::record::ErrorCode;
 use crate::resilience::clock::wall_now;
 use base64::Engine as _;
 use http::{HeaderValue, header::AUTHORIZATION};
 use secrecy::SecretString;
+use std::fmt;
+use std::sync::OnceLock;
 
-/// The tokens of one target.
+/// The credentials of one target.
 #[derive(Debug, Default)]
-pub(crate) struct Credentials(Kept<AuthHeader>);
+pub(crate) struct Credentials {
+    tokens: Kept<AuthHeader>,
+    signed: OnceLock<Signed>,
+}
+
+/// The headers that an adapter shares among its requests, and the same with the target's fixed key: to copy those costs half of
+/// adding the key to each copy.
+struct Signed {
+    plain: Headers,
+    signed: Headers,
+}
+
+impl fmt::Debug for Signed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signed").finish_non_exhaustive()
+    }
+}
 
 /// What was added to an attempt.
 #[derive(Debug, Default)]
@@ -33,7 +51,7 @@ impl Credentials {
         let mut applied = Applied::default();
         match auth {
             Auth::Header(header) if !own.has_header(header.name()) => {
-                request.headers.insert(header.name().clone(), header.value().clone());
+                self.sign(header, !own.adds_headers(), &mut request.headers);
             }
             Auth::Query(query) => {
                 use secrecy::ExposeSecret;
@@ -54,17 +72,34 @@ impl Credentials {
         Ok(applied)
     }
 
+    /// Adds a fixed key. `shared`: the headers are the adapter's own, and not this call's.
+    fn sign(&self, key: &AuthHeader, shared: bool, headers: &mut Headers) {
+        // While they are kept here, nobody can change them in place: the same map has the same headers.
+        if let Some(Signed { plain, signed }) = self.signed.get()
+            && plain.is(headers)
+        {
+            *headers = signed.clone();
+            return;
+        }
+        let plain = headers.clone();
+        headers.insert(key.name().clone(), key.value().clone());
+        if shared {
+            // The first stay. An adapter that makes new ones for each request gains nothing by it.
+            let _ = self.signed.set(Signed { plain, signed: headers.clone() });
+        }
+    }
+
     /// The provider has rejected kept credentials: the next attempt fetches others.
     pub(super) fn reject(&self, auth: &Auth, number: u64) {
         match auth {
             Auth::Custom(custom) => custom.reject(number),
-            _ => self.0.reject(number),
+            _ => self.tokens.reject(number),
         }
     }
 
     /// A token that is good now, and its number unless it was fetched for this attempt.
     async fn token(&self, source: &SourceAuth) -> Result<(AuthHeader, Option<u64>), LlmError> {
-        self.0
+        self.tokens
             .get(|| async {
                 let credential = source.source().fetch().await?;
                 let header = AuthHeader::new(source.name().clone(), source.prefix(), credential.secret);
@@ -115,7 +150,7 @@ mod tests {
         fn fetch(&self) -> BoxFuture<'_, Result<Credential, LlmError>> {
             Box::pin(async {
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                let number = self.0.fetch_add(1, SeqCst);
+                let number = self.tokens.fetch_add(1, SeqCst);
                 Ok(Credential::new(format!("token-{number}")).expires_in(Duration::from_secs(300)))
             })
         }

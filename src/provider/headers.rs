@@ -4,9 +4,6 @@ use http::HeaderMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Headers that a copy has room for: credentials, and what the transport adds.
-const ROOM: usize = 2;
-
 /// A header map that is shared by its clones until one is changed. Reads and changes like a [`HeaderMap`].
 ///
 /// An adapter sends the same headers with every request; only what is added to one attempt (its credentials) is a copy.
@@ -17,6 +14,11 @@ impl Headers {
     /// The map, copied only where others share it.
     pub fn into_map(self) -> HeaderMap {
         Arc::unwrap_or_clone(self.0)
+    }
+
+    /// Whether both are the same shared map, not merely equal ones.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -36,12 +38,6 @@ impl Deref for Headers {
 
 impl DerefMut for Headers {
     fn deref_mut(&mut self) -> &mut HeaderMap {
-        if Arc::get_mut(&mut self.0).is_none() {
-            // What is changed is mostly added to, and a clone has no room: it would be made again, larger.
-            let mut copy = HeaderMap::with_capacity(self.0.len() + ROOM);
-            copy.extend(self.0.iter().map(|(name, value)| (name.clone(), value.clone())));
-            self.0 = Arc::new(copy);
-        }
         Arc::make_mut(&mut self.0)
     }
 }

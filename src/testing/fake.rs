@@ -115,7 +115,7 @@ impl FakeProvider {
     }
 
     /// Speaks Gemini's `generateContent`, under `/v1beta/models/MODEL:generateContent` and, with a bearer token, under the
-    /// paths of Vertex AI.
+    /// paths of Vertex AI; as `MODEL:streamGenerateContent?alt=sse` it streams, and without `alt` it streams a JSON list.
     ///
     /// As with [`openai`](Self::openai), what the provider refuses is refused in its words: none or two credentials, an
     /// unknown role or field, contents without parts, settings out of range. [`Fault::rate_limited`](super::Fault::rate_limited)

@@ -5,6 +5,7 @@ mod signature;
 mod write;
 
 use super::answer::{Failure, Reply};
+use super::delivery::Piece;
 use super::http1::Request;
 use super::protocol::{Asked, Body, Protocol, Rendered};
 use serde_json::{Value, json};
@@ -24,6 +25,10 @@ impl Protocol for Gemini {
 
     fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
         write::write(reply, asked, id)
+    }
+
+    fn event(&self, data: &str) -> Piece {
+        Piece::from(format!("data: {data}\r\n\r\n"))
     }
 
     fn failure(&self, failure: &Failure, model: Option<&str>, _: &str) -> Rendered {
@@ -180,11 +185,12 @@ fn no_such_page(path: &str) -> Rendered {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::answer::Called;
 
     fn body_of(rendered: &Rendered) -> Value {
         match &rendered.body {
             Body::Whole(bytes) => serde_json::from_slice(bytes).unwrap_or_default(),
-            Body::Stream(_) => Value::Null,
+            Body::Stream(_) | Body::Ended(..) => Value::Null,
         }
     }
 
@@ -232,5 +238,68 @@ mod tests {
         assert_eq!(body["candidates"][0]["content"], json!({"role": "model"}));
         assert_eq!(body["usageMetadata"].get("candidatesTokenCount"), None);
         assert_eq!(body["modelVersion"], "m");
+    }
+
+    /// The events of a stream, and its media type.
+    fn streamed(reply: &Reply, model: &str, stream_list: bool) -> (String, Vec<String>) {
+        let asked = Asked { model: model.to_owned(), stream: true, stream_list, ..Asked::default() };
+        let rendered = Gemini.reply(reply, &asked, "1");
+        let Body::Stream(pieces) = rendered.body else { panic!("no stream") };
+        let text = |piece: Piece| match piece {
+            Piece::Bytes(bytes) => String::from_utf8(bytes.into()).unwrap(),
+            Piece::Pause(_) => String::new(),
+        };
+        (rendered.headers[0].1.clone(), pieces.into_iter().map(text).collect())
+    }
+
+    fn thinking() -> Reply {
+        let tool = Called { id: None, name: "get_time".to_owned(), arguments: "{}".to_owned() };
+        let reasoning = Some("Hm, well.".to_owned());
+        Reply {
+            text: Some("It is".to_owned()),
+            reasoning,
+            tool_calls: vec![tool],
+            usage: Some((4, 9)),
+            ..Reply::default()
+        }
+    }
+
+    #[test]
+    fn a_stream_is_events_that_each_hold_a_piece_and_the_count_so_far() {
+        let (media_type, events) = streamed(&thinking(), "gemini-4-argon", false);
+        assert_eq!(media_type, "text/event-stream");
+        let read = |event: &String| -> Value {
+            let data = event.strip_prefix("data: ").and_then(|data| data.strip_suffix("\r\n\r\n"));
+            serde_json::from_str(data.unwrap()).unwrap()
+        };
+        let events: Vec<_> = events.iter().map(read).collect();
+        let parts: Vec<_> = events.iter().map(|event| &event["candidates"][0]["content"]["parts"][0]).collect();
+        assert_eq!(parts[0], &json!({"text": "Hm, well.", "thought": true}));
+        assert_eq!((&parts[1]["text"], &parts[2]["text"]), (&json!("It"), &json!(" is")));
+        assert_eq!(parts[3]["functionCall"], json!({"id": "fc-1-0", "name": "get_time", "args": {}}));
+        assert!(parts[3]["thoughtSignature"].is_string());
+        assert_eq!((parts[4], parts.len()), (&json!({"text": ""}), 5));
+        let reasons: Vec<_> = events.iter().map(|event| &event["candidates"][0]["finishReason"]).collect();
+        assert_eq!((reasons[3], reasons[4]), (&Value::Null, &json!("STOP")));
+        let counts: Vec<_> = events.iter().map(|event| event["usageMetadata"]["totalTokenCount"].as_u64()).collect();
+        assert_eq!(counts, [Some(7), Some(8), Some(9), Some(9), Some(13)]);
+    }
+
+    #[test]
+    fn without_alt_sse_a_stream_is_a_list() {
+        let (media_type, pieces) = streamed(&thinking(), "gemini-2.5-flash", true);
+        assert!(media_type.starts_with("application/json"), "{media_type}");
+        let list: Value = serde_json::from_str(&pieces.concat()).unwrap();
+        assert_eq!((list.as_array().map(Vec::len), pieces.len()), (Some(5), 5));
+        let called = &list[3]["candidates"][0]["content"]["parts"][0];
+        assert_eq!(called, &json!({"functionCall": {"name": "get_time", "args": {}}}), "older models sign nothing");
+    }
+
+    #[test]
+    fn the_words_of_a_model_that_signs_are_signed() {
+        let reply = Reply { text: Some("Hi".to_owned()), ..Reply::default() };
+        let asked = Asked { model: "gemini-4-argon".to_owned(), ..Asked::default() };
+        let body = body_of(&Gemini.reply(&reply, &asked, "1"));
+        assert!(body["candidates"][0]["content"]["parts"][0]["thoughtSignature"].is_string());
     }
 }

@@ -195,7 +195,7 @@ mod tests {
         let request = Request { method, path: path.to_owned(), headers: HeaderMap::new(), body, keep_alive: true };
         Ollama.read(&request, "1").map_err(|refused| match refused.body {
             Body::Whole(bytes) => (refused.status, String::from_utf8_lossy(&bytes).into_owned()),
-            Body::Stream(_) => (refused.status, String::new()),
+            Body::Stream(_) | Body::Ended(..) => (refused.status, String::new()),
         })
     }
 

@@ -12,6 +12,7 @@ use crate::client::call::CallOptions;
 use crate::client::chain::{Won, answered_by, effective_retry, model_of, spent};
 use crate::client::failure::{AttemptFailure, aborted, line, listed, verdict_of};
 use crate::client::scope::Scope;
+use crate::client::validate::validate;
 use crate::observe::EventKind;
 use crate::provider::{Failure, request_id};
 use crate::record::{Attempt, ErrorCode, Next, Silence, StopReason, TargetAttempt};
@@ -119,6 +120,14 @@ impl Open {
         request_id(&self.reader.head().headers)
     }
 
+    /// With the id of the request: that of the head, or the one in the answer itself.
+    fn identified(&self, reply: Reply) -> Reply {
+        match self.provider_request_id() {
+            Some(id) => reply.with_provider_request_id(id.to_owned()),
+            None => reply,
+        }
+    }
+
     /// Who answers, and the failures before: for the time after the end.
     pub(super) fn origin(&mut self) -> (AnsweredBy, Vec<Attempt>) {
         (std::mem::take(&mut self.by), std::mem::take(&mut self.attempts))
@@ -160,7 +169,13 @@ impl Open {
         }
         match finished {
             Ok(reply) => {
-                let mut reply = reply.with_provider_request_id(self.provider_request_id().map(str::to_owned));
+                let mut reply = self.identified(reply);
+                if let Err(breach) = validate(&self.contract, &self.options.expected, &mut reply) {
+                    let failure = |op: &TargetOperation<'_, Streamed>, reader: &Reader| {
+                        op.breached(breach, reader.head(), usage.as_ref())
+                    };
+                    return End::failed(self.fail(failure, reply));
+                }
                 reply.answered(self.by.clone(), self.attempts.clone());
                 self.succeed(usage);
                 End { last: usage.map(|usage| Ok(Chunk::Usage(usage))), result: Ok(reply) }
@@ -207,7 +222,7 @@ impl Open {
     /// The stream broke: the error, with what had come until then.
     pub(super) fn broken(&mut self, why: Why) -> End {
         let partial = self.reader.draft.partial();
-        let partial = partial.with_provider_request_id(self.provider_request_id().map(str::to_owned));
+        let partial = self.identified(partial);
         End::failed(self.fail(
             |op, reader| match why {
                 Why::Broken(broken) => op.stream_broken(broken, reader.head(), true),
@@ -240,7 +255,15 @@ impl Open {
         let model = model_of(self.place, target, &self.options);
         let retry = effective_retry(target, &self.options);
         let sent_at = sent.at.unwrap_or(self.started);
-        let at = Place { client: &self.client, scope: &scope, target, options: &self.options, retry: &retry, model };
+        let at = Place {
+            client: &self.client,
+            scope: &scope,
+            target,
+            options: &self.options,
+            request: &self.contract,
+            retry: &retry,
+            model,
+        };
         let failure = failure(&TargetOperation::again(at, sent), &self.reader);
 
         let (usage, estimated) = self.usage_so_far();

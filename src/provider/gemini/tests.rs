@@ -1,7 +1,5 @@
 //! Requests and answers as they are on the wire: `fixtures/gemini`.
 
-mod stream;
-
 use super::*;
 use crate::ErrorCode;
 use crate::chat::{FinishReason, Request, Sampling, Turn, Usage};
@@ -18,6 +16,8 @@ macro_rules! fixture {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/gemini/", $name, ".json"))
     };
 }
+
+mod stream; // behind the macro, which it uses
 
 fn encode(gemini: &Gemini, model: &str, request: &Request) -> Result<HttpRequest, LlmError> {
     gemini.encode(request, &EncodeContext::new(model))

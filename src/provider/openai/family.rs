@@ -99,8 +99,14 @@ pub(super) fn find<'a>(families: &'a [ModelFamily], model: &str) -> Option<&'a M
     // A fine-tuned model, and OpenAI's models at GitHub and at gateways.
     let stem = ["ft:", "openai/"].iter().find_map(|prefix| model.strip_prefix(prefix)).unwrap_or(model);
     (families.iter())
-        .find(|family| stem.starts_with(&*family.starts) && has(stem, &family.contains))
+        .find(|family| begins(stem, &family.starts) && has(stem, &family.contains))
         .or_else(|| (!families.is_empty() && looks_reasoning(stem)).then_some(&UNKNOWN_REASONING))
+}
+
+/// Whether `text` starts with `start`. Rows of one table differ in their last letters rather than in their first.
+fn begins(text: &str, start: &str) -> bool {
+    let Some((last, rest)) = start.as_bytes().split_last() else { return true };
+    text.as_bytes().get(rest.len()) == Some(last) && text.as_bytes().starts_with(rest)
 }
 
 /// Whether `part` is in `text`; both are short, and a general search would prepare more than it saves.

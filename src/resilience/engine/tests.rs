@@ -8,8 +8,8 @@ mod told;
 
 use super::*;
 use crate::resilience::{
-    Advice, Breaker, Budget, ChangeSink, ChangeSubscription, CircuitRefusal, CircuitState, Jitter, LimitHint, Limiter,
-    Outcome, RateLimit, RefusalReason, RetryBudget, SharedBreaker, SharedTicket,
+    Advice, Breaker, Budget, Cancel, ChangeSink, ChangeSubscription, CircuitRefusal, CircuitState, Jitter, LimitHint,
+    Limiter, Outcome, RateLimit, RefusalReason, RetryBudget, SharedBreaker, SharedTicket, Verdict,
 };
 use futures_core::future::BoxFuture;
 use std::collections::{BTreeMap, VecDeque};

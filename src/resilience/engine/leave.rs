@@ -1,0 +1,142 @@
+//! Leave for an attempt: from the circuit, the limiter's queue and the clock. All of it may wait, and by the run's one timer.
+
+use super::Effective;
+use crate::resilience::answer::Answer;
+use crate::resilience::lease::Lease;
+use crate::resilience::limiter::{Permit, Turn};
+use crate::resilience::race::{Timer, poll_timer, race};
+use crate::resilience::{Breaker, End, Guards, Interrupt, Operation, Progress, Signal, Stop};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Poll, ready};
+use std::time::Duration;
+use tokio::time::Instant;
+
+impl Effective<'_> {
+    /// Whether there is still time for an attempt of at least `least`, and anyone who wants it.
+    pub(super) fn check_time(&self, now: Instant, least: Duration) -> Result<(), Stop> {
+        if self.run.cancel.is_cancelled() {
+            return Err(Stop::Cancelled);
+        }
+        match self.run.end {
+            Some(end) if end.at() <= now || end.at() - now < least => Err(Stop::Deadline),
+            _ => Ok(()),
+        }
+    }
+
+    /// Awaits an answer that a shared store may be slow to give, as long as there is time and anyone who wants it.
+    pub(super) async fn asked<T>(&self, answer: Answer<'_, T>, now: &mut Instant, timer: Timer<'_>) -> Result<T, Stop> {
+        let asking = match answer {
+            Answer::Now(answer) => return Ok(answer),
+            Answer::Later(asking) => asking,
+        };
+        let end = self.run.end.map(|end| (end.at(), Interrupt::Deadline));
+        let answer = race(pin!(asking), timer, end, self.run.cancel).await;
+        *now = Instant::now();
+        self.check_time(*now, Duration::ZERO)?;
+        answer.map_err(|_| Stop::Deadline)
+    }
+
+    /// Asks the circuit, once for the run.
+    pub(super) async fn admit(&self, guards: &Arc<Guards>, now: &mut Instant, timer: Timer<'_>) -> Result<Lease, Stop> {
+        let admission = match &guards.breaker {
+            None => None,
+            Some(breaker) => {
+                let asked = self.asked(breaker.admit_at(self.run.key, *now), now, timer).await?;
+                Some(asked.map_err(Stop::Circuit)?)
+            }
+        };
+        let hang_evidence = (guards.breaker.as_ref().and_then(Breaker::hang_evidence)).unwrap_or_else(|| {
+            let longest = Duration::from_secs(10);
+            self.timeout.map_or(longest, |timeout| longest.min(timeout / 2))
+        });
+        Ok(Lease {
+            guards: Arc::clone(guards),
+            admission,
+            permit: None,
+            mark: None,
+            progress: Progress::default(),
+            attempt_started: *now,
+            hang_evidence,
+            max_advised: self.retry.max_retry_after,
+        })
+    }
+
+    /// Everything before an attempt that may have to wait: the limiter's permit, the time that is left, the circuit again.
+    pub(super) async fn prepare<O: Operation>(
+        &self,
+        guards: &Guards,
+        lease: &mut Lease,
+        index: u32,
+        now: Instant,
+        mut timer: Timer<'_>,
+        op: &mut O,
+    ) -> Result<Instant, Stop> {
+        let waited = self.acquire(guards, lease, now, timer.as_mut(), op).await?;
+        let mut now = if waited { Instant::now() } else { now };
+        if waited || index > 0 {
+            // Also after the wait for a retry: a thread that was held up may have overslept it.
+            self.check_time(now, self.retry.min_attempt_time)?;
+            self.recheck(guards, lease, &mut now, timer).await?;
+        }
+        Ok(now)
+    }
+
+    /// A run that has waited asks the circuit again, where that is configured. The new admission replaces the old one.
+    async fn recheck(
+        &self,
+        guards: &Guards,
+        lease: &mut Lease,
+        now: &mut Instant,
+        timer: Timer<'_>,
+    ) -> Result<(), Stop> {
+        if let Some(breaker) = guards.breaker.as_ref().filter(|breaker| breaker.recheck())
+            && !lease.is_trial()
+        {
+            let asked = self.asked(breaker.admit_at(self.run.key, *now), now, timer).await?;
+            lease.admission = Some(asked.map_err(Stop::Circuit)?);
+        }
+        Ok(())
+    }
+
+    /// Takes the limiter's permit; whether it had to wait for it.
+    async fn acquire<O: Operation>(
+        &self,
+        guards: &Guards,
+        lease: &mut Lease,
+        now: Instant,
+        mut timer: Timer<'_>,
+        op: &mut O,
+    ) -> Result<bool, Stop> {
+        let Some(limiter) = &guards.limiter else { return Ok(false) };
+        if let Some(answer) = limiter.try_acquire_at(self.run.cost, now) {
+            lease.permit = Some(answer.map_err(Stop::Limit)?);
+            return Ok(false);
+        }
+        let mut ticket = limiter.ticket(self.run.cost, !lease.is_trial(), now);
+        let end = self.run.end.map(End::at);
+        // The call's own timer serves its place in the queue, the queue's bound and the deadline.
+        let turn = poll_fn(|cx| {
+            loop {
+                let now = Instant::now();
+                match ticket.poll_until(cx, now) {
+                    Turn::Served(answer) => return Poll::Ready(answer.map_err(Stop::Limit)),
+                    Turn::Wait(_) if end.is_some_and(|end| now >= end) => return Poll::Ready(Err(Stop::Deadline)),
+                    Turn::Wait(again) => {
+                        let Some(at) = [again, end].into_iter().flatten().min() else { return Poll::Pending };
+                        ready!(poll_timer(timer.as_mut(), cx, at));
+                    }
+                }
+            }
+        });
+        let served = race(pin!(turn), pin!(None), None, self.run.cancel).await;
+        let permit: Permit = match served {
+            Ok(answer) => answer?,
+            Err(_) => return Err(Stop::Cancelled),
+        };
+        lease.permit = Some(permit);
+        op.observe(Signal::RateLimited { waited: now.elapsed(), bucket: ticket.bucket() });
+        Ok(true)
+    }
+}
