@@ -4,6 +4,7 @@
 //! environment, and never sees a credential on its way: [`Provider::auth`] says what to add, the client adds it.
 
 mod anthropic;
+mod arguments;
 mod auth;
 mod azure;
 #[cfg(feature = "bedrock")]
@@ -32,7 +33,7 @@ mod template;
 
 pub(crate) use self::http::request_id;
 pub use self::http::{Head, HttpRequest};
-pub use anthropic::{Anthropic, AnthropicFamily, AnthropicSampling};
+pub use anthropic::{Anthropic, AnthropicFamily, AnthropicForcedTools, AnthropicSampling, AnthropicThinking};
 pub(crate) use auth::Kept;
 pub use auth::{Auth, AuthHeader, AuthQuery, Authorize, Authorized, Credential, CredentialSource, SourceAuth};
 pub use azure::AzureOpenAi;
