@@ -1,4 +1,4 @@
-"""Serves a small model with llama.cpp's own HTTP server, until it is killed: serve_model.py PORT."""
+"""Serves a small model with llama.cpp's own HTTP server, until it is killed: serve_model.py PORT KEY."""
 
 import importlib.util
 import pathlib
@@ -15,9 +15,10 @@ params.model.path = str(weights)
 params.model_alias = {"local"}
 params.hostnames = ["127.0.0.1"]
 params.port = int(sys.argv[1])
+params.api_keys = [sys.argv[2]]
 params.n_ctx = 4096
 params.n_parallel = 2
-params.cpuparams.n_threads = 2
+params.cpuparams.n_threads = 1  # two wait for each other in a loop, which on a busy machine takes for ever
 params.use_jinja = True
 params.ui = False
 server = xllamacpp.Server(params)  # must be kept: it stops with its last reference

@@ -3,6 +3,7 @@
 mod attempt;
 mod builder;
 mod call;
+mod capability;
 mod chain;
 mod check;
 mod credentials;

@@ -50,6 +50,7 @@ pub use ollama::Ollama;
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::{Placeholder, Preset};
 pub use responses::OpenAiResponses;
+pub(crate) use refusal::unsupported;
 pub use rules::{Basis, Classified, RulePack};
 pub use stream::{CustomFraming, Cut, CutFrames, Draft, Frame, FrameFault, Framing, StreamDecoder};
 

@@ -7,7 +7,7 @@ use super::fallback::{FallbackContext, FallbackDecision};
 use super::scope::Scope;
 use super::target::ReadyTarget;
 use super::whole::{Answered, Whole};
-use super::{Inner, check, estimate};
+use super::{Inner, capability, check, estimate};
 use crate::LlmError;
 use crate::chat::{AnsweredBy, Reply, Request, Usage};
 use crate::observe::EventKind;
@@ -193,7 +193,9 @@ impl Walk<'_> {
         cancel: Cancel<'_>,
     ) -> Result<Answer<T::Output>, TargetFailure> {
         let Place { target, options, retry, model, .. } = at;
-        let encoded = target.provider.encode(request, &T::context(model)).map_err(refused)?;
+        let cx = T::context(model);
+        capability::check(request, &*target.provider, model, cx.stream).map_err(refused)?;
+        let encoded = target.provider.encode(request, &cx).map_err(refused)?;
         let end = self.end(place);
         let cost = estimate::estimate(target, request, options.estimated_tokens);
         self.check_queue(place, target, cost, end)?;

@@ -13,7 +13,7 @@ pub(super) use family::{KNOWN, family};
 
 use super::endpoint::Endpoint;
 use super::env::{env_key, env_var};
-use super::{Auth, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, StreamDecoder};
+use super::{Auth, Capabilities, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, StreamDecoder};
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::record::ConfigError;
@@ -132,6 +132,10 @@ impl Provider for Anthropic {
 
     fn check(&self) -> Result<(), ConfigError> {
         self.endpoint.check()
+    }
+
+    fn capabilities(&self, _: &str) -> Capabilities {
+        Capabilities { stream: true, ..Capabilities::text() }
     }
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {

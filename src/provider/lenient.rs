@@ -98,6 +98,11 @@ impl Brief<'_> {
         &self.0
     }
 
+    /// The text, copied where it is borrowed.
+    pub(in crate::provider) fn into_text(self) -> String {
+        self.0.into_owned()
+    }
+
     /// The text, where there is any.
     pub(in crate::provider) fn get(&self) -> Option<&str> {
         Some(self.text()).filter(|text| !text.is_empty())

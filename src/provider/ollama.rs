@@ -8,7 +8,9 @@ mod stream;
 
 use super::endpoint::{Endpoint, shown};
 use super::env::env_var;
-use super::{Auth, EncodeContext, Failure, Framing, Head, HttpRequest, Provider, RulePack, StreamDecoder};
+use super::{
+    Auth, Capabilities, EncodeContext, Failure, Framing, Head, HttpRequest, Provider, RulePack, StreamDecoder,
+};
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::record::ConfigError;
@@ -109,6 +111,10 @@ impl Provider for Ollama {
 
     fn check(&self) -> Result<(), ConfigError> {
         self.endpoint.check()
+    }
+
+    fn capabilities(&self, _: &str) -> Capabilities {
+        Capabilities { stream: true, ..Capabilities::text() }
     }
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {

@@ -17,7 +17,7 @@ pub(super) fn check_range(provider: &str, setting: &str, value: Option<f64>, max
 }
 
 /// Refuses a setting that this model or protocol is known not to take. `cure` says what to do instead.
-pub(super) fn unsupported(provider: &str, model: &str, setting: &str, cure: &str) -> LlmError {
+pub(crate) fn unsupported(provider: &str, model: &str, setting: &str, cure: &str) -> LlmError {
     let message = format!("{provider}: {model} does not take {setting}; {cure}");
     LlmError::of(ErrorCode::UnsupportedCapability, message)
         .with_issues(Issues::Capability { capability: setting.to_owned(), model: model.to_owned() })

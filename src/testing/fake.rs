@@ -100,7 +100,7 @@ impl FakeProvider {
     /// Speaks Ollama's own protocol, under `/api/chat`. Every model is installed.
     ///
     /// Requests that Ollama would refuse are refused in its words: content that is not a plain text, options of the wrong
-    /// type. Streams it does not speak yet, and Ollama streams unless told not to: `"stream": false` has to be sent.
+    /// type. It streams unless told not to, as Ollama does.
     pub fn ollama() -> FakeProviderBuilder {
         FakeProviderBuilder::new(Ollama, Answer::echo())
     }

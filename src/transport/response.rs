@@ -84,10 +84,11 @@ impl Response {
     /// The whole body, of at most `cap` bytes, whose first piece was taken already.
     pub(crate) async fn read_after(&mut self, first: Bytes, cap: u64) -> Result<Bytes, TransportError> {
         let too_large = || TransportError::new(TransportFault::TooLarge(cap), format!("the body is over {cap} bytes"));
+        if first.len() as u64 > cap {
+            return Err(too_large());
+        }
         // The usual answer comes in one piece, and is not copied.
-        let Some(second) = self.chunk().await? else {
-            return if first.len() as u64 > cap { Err(too_large()) } else { Ok(first) };
-        };
+        let Some(second) = self.chunk().await? else { return Ok(first) };
         let mut whole = BytesMut::with_capacity((first.len() + second.len()) * 2);
         whole.extend_from_slice(&first);
         let mut next = Some(second);

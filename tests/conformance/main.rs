@@ -38,6 +38,8 @@ macro_rules! conforms {
             a_used_up_quota_is_not_retried,
             an_error_in_a_success_is_an_error,
             what_is_not_the_protocol_is_said_to_be_that,
+            an_answer_over_the_cap_is_not_read_past_it,
+            no_redirect_takes_a_secret_to_another_origin,
             what_a_model_cannot_do_is_refused_before_anything_is_sent,
             a_cancelled_call_leaves_no_connection,
             the_key_is_in_nothing_that_is_printed,

@@ -2,8 +2,10 @@
 
 use crate::subject::{Asked, Raw, Subject};
 use std::error::Error;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use steadfast::chat::{FinishReason, Reply, Sampling, Turn, Usage};
+use steadfast::observe::EventKind;
 use steadfast::provider::Provider;
 use steadfast::record::Issues;
 use steadfast::resilience::Retry;
@@ -282,6 +284,63 @@ pub(crate) async fn what_is_not_the_protocol_is_said_to_be_that<S: Subject>() ->
     }
     let error = failure(once::<S>(Fault::truncated_body()).await?)?;
     assert_eq!(error.code(), Some(ErrorCode::ConnectionInterrupted), "{error}");
+    Ok(())
+}
+
+pub(crate) async fn an_answer_over_the_cap_is_not_read_past_it<S: Subject>() -> Outcome {
+    const CAP: u64 = 1_000;
+    let text = || Answer::text("x".repeat(2_000));
+    for (answer, how) in [
+        (text(), "announced"),
+        (text().chunked(), "unannounced"),
+        // Of what is announced nothing is waited for, and of what is not no more than the cap.
+        (Answer::raw(200).header("content-length", "2000").body("{").then_hang(), "announced, then nothing"),
+        (Answer::raw(200).chunked().body("x".repeat(2_000)).then_hang(), "unannounced, without an end"),
+    ] {
+        let fake = S::fake().otherwise(answer).start().await?;
+        let target = Target::new(S::adapter(&fake.base_url(), KEY), S::MODEL).retry(Retry::new(2));
+        let client = Client::builder(target).max_response_bytes(CAP).build()?;
+        let error = failure(client.call("Hello").await)?;
+        assert_eq!(
+            (error.kind(), error.code()),
+            (ErrorKind::Parse, Some(ErrorCode::ResponseTooLarge)),
+            "{how}: {error}"
+        );
+        assert_eq!(error.issues(), Some(&Issues::TooLarge { limit: CAP }), "{how}");
+        assert_eq!((error.is_retryable(), fake.requests()), (false, 1), "{how}");
+        fake.wait_until_idle().await; // the connection is not kept for what is left of it
+    }
+    Ok(())
+}
+
+pub(crate) async fn no_redirect_takes_a_secret_to_another_origin<S: Subject>() -> Outcome {
+    let other = FakeProvider::http().otherwise(Answer::raw(200).body("{}")).start().await?;
+    for status in [301, 302, 303, 307, 308] {
+        let away = Answer::raw(status).header("location", format!("{}/elsewhere", other.origin()));
+        let (fake, client) = pair::<S>([away.clone()], 2).await?;
+        let error = failure(client.call("Hello").await)?;
+        assert_eq!((error.code(), error.status()), (Some(ErrorCode::UnexpectedStatus), Some(status)), "{error}");
+        assert!(error.to_string().contains(&other.origin()), "{error}");
+        assert_eq!((fake.requests(), other.requests()), (1, 0), "{status}");
+    }
+
+    // A client of the user's own may follow. That is told.
+    let away = Answer::raw(307).header("location", format!("{}/elsewhere", other.origin()));
+    let fake = S::fake().otherwise(away).start().await?;
+    let target = Target::new(S::adapter(&fake.base_url(), KEY), S::MODEL).retry(Retry::new(0));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = Arc::clone(&told);
+    let client = Client::builder(target)
+        .http_client(reqwest::Client::new())
+        .on_event(move |event| {
+            if let EventKind::Redirected { to } = &event.kind {
+                tell.lock().expect("not poisoned").push(to.clone());
+            }
+        })
+        .build()?;
+    failure(client.call("Hello").await)?;
+    assert_eq!(other.requests(), 1);
+    assert_eq!(*told.lock().expect("not poisoned"), [other.origin()]);
     Ok(())
 }
 

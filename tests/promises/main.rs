@@ -3,6 +3,8 @@
 //! One file an area, and the names of the tests are the promises. Where time matters they run on a paused clock over a
 //! [`MemoryTransport`](steadfast::testing::MemoryTransport); where connections matter, over real sockets.
 
+#[cfg(feature = "bedrock")]
+mod bedrock;
 mod breaker;
 mod budget;
 mod chaos;
@@ -11,6 +13,8 @@ mod config;
 mod drops;
 mod errors;
 mod fallback;
+#[cfg(feature = "bedrock")]
+mod four_providers;
 mod limiter;
 mod policy;
 mod responses;

@@ -12,7 +12,7 @@ type Keywords = Map<String, Value>;
 /// How deep the walk goes: several steps for each level of the value, which parsers hold to 128.
 const MAX_DEPTH: usize = 500;
 /// How many steps it takes: choices within choices can multiply.
-const MAX_STEPS: u32 = 1_000_000;
+const MAX_STEPS: u32 = 500_000;
 /// How many faults are listed.
 const MOST: usize = 50;
 /// How much of a list of allowed values is told, in characters.

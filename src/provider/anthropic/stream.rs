@@ -71,8 +71,8 @@ impl StreamDecoder for Decoder {
             }
             "message_start" => {
                 let MessageStart { message: Fields(message) } = json::read_frame(frame.data)?;
-                draft.model(&message.model.0);
-                self.model = Some(message.model.0.into_owned()).filter(|model| !model.is_empty());
+                draft.model(message.model.text());
+                self.model = Some(message.model.into_text()).filter(|model| !model.is_empty());
                 self.count(&message.usage.0, draft);
                 Ok(())
             }
@@ -106,23 +106,23 @@ impl Decoder {
 
     fn start(&mut self, start: Start<'_>, draft: &mut Draft) {
         let Fields(block) = start.content_block;
-        let begun = match &*block.kind.0 {
+        let begun = match block.kind.text() {
             "text" => {
-                self.say(block.text.0.into_owned(), draft);
+                self.say(block.text.into_text(), draft);
                 Block::Other
             }
             "thinking" => {
-                draft.reasoning(block.thinking.0.as_ref().to_owned());
-                Block::Thinking { thinking: block.thinking.0.into_owned(), signature: block.signature.0.into_owned() }
+                draft.reasoning(block.thinking.text().to_owned());
+                Block::Thinking { thinking: block.thinking.into_text(), signature: block.signature.into_text() }
             }
             "redacted_thinking" => {
-                let redacted = json!({"type": "redacted_thinking", "data": block.data.0});
+                let redacted = json!({"type": "redacted_thinking", "data": block.data.text()});
                 self.think(redacted, draft);
                 Block::Other
             }
             "tool_use" => {
                 let index = draft.tool_calls();
-                let (id, name) = (block.id.0.into_owned(), block.name.0.into_owned());
+                let (id, name) = (block.id.into_text(), block.name.into_text());
                 draft.tool_call(ToolCallDelta::new(index).id(id).name(name));
                 if let Some(before) = self.thoughts.call(self.model.as_deref()) {
                     draft.tool_call_opaque(index, before);
@@ -137,30 +137,30 @@ impl Decoder {
 
     fn delta(&mut self, delta: &Delta<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
         let Fields(part) = &delta.delta;
-        match &*part.kind.0 {
-            "text_delta" => self.say(part.text.0.as_ref().to_owned(), draft),
+        match part.kind.text() {
+            "text_delta" => self.say(part.text.text().to_owned(), draft),
             "thinking_delta" => {
-                draft.reasoning(part.thinking.0.as_ref().to_owned());
+                draft.reasoning(part.thinking.text().to_owned());
                 if let Some(place) = self.place(delta.index)
                     && let Block::Thinking { thinking, .. } = &mut self.open[place].1
                     && draft.keeps_reply()
                 {
-                    thinking.push_str(&part.thinking.0);
+                    thinking.push_str(part.thinking.text());
                 }
             }
             "signature_delta" => {
                 if let Some(place) = self.place(delta.index)
                     && let Block::Thinking { signature, .. } = &mut self.open[place].1
                 {
-                    signature.push_str(&part.signature.0);
+                    signature.push_str(part.signature.text());
                 }
             }
-            "input_json_delta" if !part.partial_json.0.is_empty() => {
+            "input_json_delta" if !part.partial_json.text().is_empty() => {
                 let place = self.place(delta.index);
                 match place.map(|place| &mut self.open[place].1) {
                     Some(Block::Call { index, whole }) => {
                         whole.clear();
-                        draft.tool_call(ToolCallDelta::new(*index).arguments(part.partial_json.0.as_ref()));
+                        draft.tool_call(ToolCallDelta::new(*index).arguments(part.partial_json.text()));
                     }
                     // The input of a tool that runs at the provider's.
                     Some(Block::Other) => {}
@@ -202,7 +202,7 @@ impl Decoder {
 
     fn message_delta(&mut self, message: MessageDelta<'_>, draft: &mut Draft) {
         let Fields(delta) = message.delta;
-        let reason = &*delta.stop_reason.0;
+        let reason = delta.stop_reason.text();
         if !reason.is_empty() {
             draft.finish(finish_reason(reason));
         }
@@ -249,7 +249,7 @@ fn name<'a>(frame: &Frame<'a>) -> Result<Cow<'a, str>, AnswerFault> {
         return Ok(Cow::Borrowed(frame.event));
     }
     match json::read_frame::<Fields<Kind>>(frame.data) {
-        Ok(Fields(Kind { kind, error })) if kind.0.is_empty() && error.0 => Ok(Cow::Borrowed("error")),
+        Ok(Fields(Kind { kind, error })) if kind.text().is_empty() && error.0 => Ok(Cow::Borrowed("error")),
         Ok(Fields(Kind { kind, .. })) => Ok(kind.0),
         // An event that this adapter knows nothing of, or the end in OpenAI's words.
         Err(_) if !frame.event.is_empty() || frame.data.trim_ascii() == b"[DONE]" => Ok(Cow::Borrowed("")),
@@ -358,12 +358,12 @@ mod tests {
     use super::*;
     use crate::ErrorCode;
     use crate::chat::{Chunk, FinishReason, Opaque, Reply, ToolCall, Usage};
-    use crate::provider::stream::testing::{Read, frames};
-    use crate::provider::{Failure, RulePack};
+    use crate::provider::stream::testing::Read;
+    use crate::provider::{Failure, Framing, RulePack};
     use http::HeaderMap;
 
     fn read(sse: &str) -> Read {
-        Read::of(&mut Decoder::default(), &frames(sse))
+        Read::of(&Framing::Sse, sse, Decoder::default)
     }
 
     fn block(data: Value) -> Opaque {
@@ -452,9 +452,9 @@ mod tests {
             (seen.fault.take(), seen.chunks.as_slice()),
             (Some(AnswerFault::Error), &[Chunk::Text("Half".into())][..])
         );
-        let (name, data) = frames(sse).pop().unwrap();
+        let (_, data) = sse.rsplit_once("data: ").unwrap();
         let headers = HeaderMap::new();
-        let failure = Failure::answer(200, &headers, data.as_bytes()).fault(AnswerFault::Error).event(&name);
+        let failure = Failure::answer(200, &headers, data.as_bytes()).fault(AnswerFault::Error).event("error");
         let seen = RulePack::anthropic().classify(&failure.delivered(true));
         assert_eq!((seen.code, seen.is_retryable()), (Some(ErrorCode::Overloaded), false));
     }

@@ -73,6 +73,13 @@ mod tests {
                 (402, r#"{"type":"error","error":{"type":"billing_error"}}"#, "quota billing"),
                 (400, r#"{"error":{"message":"Your credit balance is too low to access the API."}}"#, "quota billing"),
                 (429, r#"{"error":{"message":"Extra usage is required for long context requests."}}"#, "quota plan"),
+                // LiteLLM, in front of OpenAI.
+                (
+                    429,
+                    r#"{"type":"error","error":{"type":"rate_limit_error","message":
+                    "OpenAIException - {\"error\":{\"message\":\"m\",\"type\":\"insufficient_quota\"}}"}}"#,
+                    "quota billing",
+                ),
                 (400, r#"{"error":{"message":"prompt is too long: 2 tokens > 1 maximum"}}"#, "context_length_exceeded"),
                 (400, r#"{"error":{"message":"Output blocked by content filtering policy"}}"#, "content_filtered"),
                 (413, r#"{"error":{"type":"request_too_large"}}"#, "payload_too_large"),

@@ -155,6 +155,7 @@ const BILLING_PHRASES: &[&str] = &[
     "insufficient credit",
     "insufficient funds",
     "insufficient quota",
+    "insufficient_quota", // OpenAI's code, within what a gateway quotes in its message
     "not enough credit",
     "out of credits",
     "any credits",

@@ -1,8 +1,10 @@
 //! A decoder tried on a body, without a client.
 
-use super::{Draft, Frame, StreamDecoder};
+use super::{Draft, Framing, StreamDecoder};
 use crate::chat::{Chunk, Reply};
 use crate::provider::AnswerFault;
+use crate::transport::framing::Framer;
+use bytes::Bytes;
 
 /// What a decoder made of a body.
 #[derive(Debug)]
@@ -16,40 +18,57 @@ pub(crate) struct Read {
 }
 
 impl Read {
-    /// Reads frames, each a name and data.
-    pub(crate) fn of(decoder: &mut dyn StreamDecoder, frames: &[(String, String)]) -> Self {
-        let (mut draft, mut chunks, mut fault) = (Draft::new(), Vec::new(), None);
-        for (event, data) in frames {
-            fault = decoder.read(&Frame::new(data.as_bytes()).event(event), &mut draft).err();
-            chunks.extend(std::iter::from_fn(|| draft.next_chunk()));
-            if fault.is_some() || draft.is_done() {
-                break;
-            }
+    /// Reads a body with what `decoder` makes: whole, a byte at a time, and cut in two at every place. All have to give the
+    /// same.
+    pub(crate) fn of<D: StreamDecoder>(framing: &Framing, body: &str, decoder: impl Fn() -> D) -> Self {
+        let read = |pieces: &mut dyn Iterator<Item = &[u8]>| Self::of_pieces(framing.clone(), pieces, &mut decoder());
+        let body = body.as_bytes();
+        let whole = read(&mut [body].into_iter());
+        let bytes = read(&mut body.chunks(1));
+        assert_eq!((&bytes.chunks, &bytes.fault), (&whole.chunks, &whole.fault), "a byte at a time");
+        for at in 1..body.len() {
+            let cut = read(&mut [&body[..at], &body[at..]].into_iter());
+            assert_eq!((&cut.chunks, &cut.fault), (&whole.chunks, &whole.fault), "cut at {at}");
+            assert_eq!(cut.complete, whole.complete, "cut at {at}");
         }
-        let complete = fault.is_none() && (draft.is_done() || decoder.end(&mut draft));
-        chunks.extend(std::iter::from_fn(|| draft.next_chunk()));
-        Self { chunks, fault, complete, draft }
+        whole
+    }
+
+    /// Reads a body whole: where ids are made up, each reading has its own.
+    pub(crate) fn once(framing: Framing, body: &str, mut decoder: impl StreamDecoder) -> Self {
+        Self::of_pieces(framing, &mut [body.as_bytes()].into_iter(), &mut decoder)
+    }
+
+    fn of_pieces(framing: Framing, pieces: &mut dyn Iterator<Item = &[u8]>, decoder: &mut dyn StreamDecoder) -> Self {
+        let mut framer = Framer::new(framing);
+        let mut read = Self { chunks: Vec::new(), fault: None, complete: false, draft: Draft::new() };
+        for piece in pieces {
+            framer.push(Bytes::copy_from_slice(piece));
+            read.drain(&mut framer, decoder);
+        }
+        framer.end();
+        read.drain(&mut framer, decoder);
+        read.complete = read.fault.is_none() && (read.draft.is_done() || decoder.end(&mut read.draft));
+        read.take();
+        read
+    }
+
+    fn drain(&mut self, framer: &mut Framer, decoder: &mut dyn StreamDecoder) {
+        while self.fault.is_none()
+            && !self.draft.is_done()
+            && let Some(frame) = framer.next_frame().unwrap()
+        {
+            self.fault = decoder.read(&frame, &mut self.draft).err();
+            self.take();
+        }
+    }
+
+    fn take(&mut self) {
+        self.chunks.extend(std::iter::from_fn(|| self.draft.next_chunk()));
     }
 
     /// The reply that came of it.
     pub(crate) fn reply(mut self) -> Result<Reply, (AnswerFault, Reply)> {
         self.draft.finished()
     }
-}
-
-/// The events of a body of server-sent events, each a name and data of one line.
-pub(crate) fn frames(sse: &str) -> Vec<(String, String)> {
-    let field = |event: &str, name: &str| {
-        let line = event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        line.map(|value| value.strip_prefix(' ').unwrap_or(value).to_owned()).unwrap_or_default()
-    };
-    sse.split("\n\n")
-        .filter(|event| !event.is_empty())
-        .map(|event| (field(event, "event"), field(event, "data")))
-        .collect()
-}
-
-/// The lines of a body, each data without a name.
-pub(crate) fn lines(ndjson: &str) -> Vec<(String, String)> {
-    ndjson.lines().map(|line| (String::new(), line.to_owned())).collect()
 }

@@ -1,0 +1,109 @@
+//! aimock, a server that speaks the protocols of many providers and answers from `interop/aimock.json`.
+
+use super::Fault;
+use super::adapter::Subject;
+use super::expected::{Answer, Expected};
+use super::report::Report;
+use std::time::Duration;
+use steadfast::chat::{FinishReason, Turn};
+use steadfast::{Call, ErrorCode};
+
+/// Nothing takes so long,
+const PATIENCE: Duration = Duration::from_secs(60);
+/// but what is meant to come too late takes longer than this.
+const TIMEOUT: Duration = Duration::from_millis(700);
+
+struct Scenario {
+    name: &'static str,
+    call: Call,
+    retries: u32,
+    timeout: Duration,
+    expected: Expected,
+}
+
+impl Scenario {
+    fn new(name: &'static str, call: impl Into<Call>, expected: Expected) -> Self {
+        Self { name, call: call.into(), retries: 0, timeout: PATIENCE, expected }
+    }
+
+    /// The call should be answered so.
+    fn answer(name: &'static str, call: impl Into<Call>, answer: Answer) -> Self {
+        Self::new(name, call, Expected::answer(answer))
+    }
+
+    /// The call should fail so, after one retry where that may help.
+    fn error(name: &'static str, code: ErrorCode, is_retried: bool) -> Self {
+        Self { retries: 1, ..Self::new(name, name, Expected::error(code, if is_retried { 2 } else { 1 })) }
+    }
+}
+
+fn scenarios(provider: &str) -> Vec<Scenario> {
+    use ErrorCode as Code;
+    let text = |text| Answer { text: Some(text), finish: Some(FinishReason::Stop), ..Answer::default() };
+    let persona = Call::user("And who are you?")
+        .system("You are a lighthouse keeper.")
+        .history([Turn::user("Is anybody there?"), Turn::assistant("I am.")]);
+    vec![
+        Scenario::answer(
+            "a question",
+            "What holds a bridge up?",
+            spoken(provider, Answer { usage: Some((21, 6)), ..text("Its towers, and the ground.") }),
+        ),
+        Scenario::answer("Grüße, 世界 🌍", "Grüße, 世界 🌍", text("Zurück: \"世界\" 🌍\n\\o/")),
+        Scenario::answer(
+            "cut by the limit",
+            Call::user("Count to a hundred.").max_tokens(7),
+            spoken(
+                provider,
+                Answer { finish: Some(FinishReason::Length), usage: Some((11, 7)), ..text("One, two, three,") },
+            ),
+        ),
+        Scenario::answer("instructions and history", persona, text("I keep the light.")),
+        Scenario::answer(
+            "a thought before the answer",
+            "Think first: what is 6 times 7?",
+            spoken(provider, Answer { reasoning: Some("Six sevens are forty-two."), ..text("42") }),
+        ),
+        Scenario {
+            retries: 1,
+            ..Scenario::new(
+                "429 once, come back in 1 s",
+                "limited once",
+                Expected { end: Ok(text("Now there is room.")), attempts: 2 },
+            )
+        },
+        Scenario::error("a bad request", Code::InvalidRequest, false),
+        Scenario::error("not allowed", Code::Authorization, false),
+        Scenario::error("no such model", Code::NotFound, false),
+        Scenario::error("too long a prompt", Code::ContextLengthExceeded, false),
+        Scenario::error("an internal error", Code::ServerError, true),
+        Scenario::error("overloaded, 529", Code::Overloaded, true),
+        Scenario::error("not JSON under a 200", Code::ResponseInvalid, false),
+        Scenario::error("cut off without an answer", Code::ConnectionInterrupted, true),
+        Scenario { timeout: TIMEOUT, ..Scenario::error("too late", Code::RequestTimeout, true) },
+    ]
+}
+
+/// What this server makes of an answer in a provider's protocol. In Ollama's it counts no tokens, gives no reason but `stop`,
+/// and puts thoughts into a field that Ollama does not have; in the Responses API it does not say why an answer is
+/// incomplete.
+fn spoken(provider: &str, answer: Answer) -> Answer {
+    match (provider, answer.finish) {
+        ("ollama", _) => Answer { finish: Some(FinishReason::Stop), usage: Some((0, 0)), reasoning: None, ..answer },
+        ("responses", Some(FinishReason::Length)) => Answer { finish: Some(FinishReason::Other), ..answer },
+        _ => answer,
+    }
+}
+
+pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Fault> {
+    for Scenario { name, call, retries, timeout, expected } in scenarios(&subject.provider) {
+        // The server counts by this header which of several answers is next.
+        let call = call.header("x-test-id", &subject.provider);
+        let outcome = subject.client(timeout, retries)?.call(call).await;
+        report.scenario(name, &outcome, &expected.problems(&outcome));
+    }
+    let stranger = subject.with_wrong_key().client(PATIENCE, 1)?;
+    let outcome = stranger.call("What holds a bridge up?").await;
+    report.scenario("a wrong key", &outcome, &Expected::error(ErrorCode::Authentication, 1).problems(&outcome));
+    Ok(())
+}

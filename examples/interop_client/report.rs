@@ -1,0 +1,69 @@
+//! What came of each scenario, a line each.
+
+use super::expected::{Outcome, attempts};
+use serde_json::{Value, json};
+use steadfast::ErrorCode;
+
+/// So much of a text is shown.
+const SHOWN: usize = 80;
+
+/// Prints what came of each scenario, and remembers whether all went well.
+pub(crate) struct Report {
+    server: String,
+    provider: String,
+    is_good: bool,
+}
+
+impl Report {
+    pub(crate) fn new(server: &str, provider: &str) -> Self {
+        Self { server: server.to_owned(), provider: provider.to_owned(), is_good: true }
+    }
+
+    /// Whether no scenario had a problem.
+    pub(crate) fn is_good(&self) -> bool {
+        self.is_good
+    }
+
+    /// Notes a scenario.
+    pub(crate) fn scenario(&mut self, name: &str, outcome: &Outcome, problems: &[String]) {
+        self.scenario_but(name, outcome, problems, None);
+    }
+
+    /// Notes a scenario that is good but for something, which is told.
+    pub(crate) fn scenario_but(&mut self, name: &str, outcome: &Outcome, problems: &[String], but: Option<&str>) {
+        if !problems.is_empty() {
+            self.is_good = false;
+            println!("FAIL {} {} `{name}`: {}", self.server, self.provider, problems.join("; "));
+            match outcome {
+                Ok(reply) => println!("     {reply:?}"),
+                Err(error) => println!("     {error}\n     {:?}", error.provider_message()),
+            }
+            return;
+        }
+        let mut line = json!({
+            "server": self.server,
+            "provider": self.provider,
+            "scenario": name,
+            "attempts": attempts(outcome),
+            "end": end(outcome),
+        });
+        if let Some(but) = but {
+            line["but"] = but.into();
+        }
+        println!("{line}");
+    }
+}
+
+fn end(outcome: &Outcome) -> Value {
+    match outcome {
+        Ok(reply) => json!({
+            "text": reply.text().chars().take(SHOWN).collect::<String>(),
+            "finish_reason": reply.finish_reason(),
+            "usage": reply.usage(),
+        }),
+        Err(error) => json!({
+            "code": error.code().map_or(error.kind().as_str(), ErrorCode::as_str),
+            "says": error.provider_message().map(|said| said.chars().take(SHOWN).collect::<String>()),
+        }),
+    }
+}
