@@ -44,13 +44,13 @@ pub use compatible::OpenAiCompatible;
 pub use custom::{Custom, Encoded};
 pub use effort::EffortTokens;
 pub use failure::{AnswerFault, Failure, TransportFault};
-pub use gemini::{Gemini, GeminiFamily};
+pub use gemini::{Gemini, GeminiFamily, GeminiLevel, GeminiThinking, JsonBesideTools};
 pub use headers::Headers;
 pub use ollama::Ollama;
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::{Placeholder, Preset};
-pub use responses::OpenAiResponses;
 pub(crate) use refusal::unsupported;
+pub use responses::OpenAiResponses;
 pub use rules::{Basis, Classified, RulePack};
 pub use stream::{CustomFraming, Cut, CutFrames, Draft, Frame, FrameFault, Framing, StreamDecoder};
 

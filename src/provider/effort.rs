@@ -77,7 +77,10 @@ mod tests {
         for effort in [Effort::Low, Effort::Medium, Effort::High, Effort::Max] {
             assert_eq!(table.effort(table.tokens(effort)), effort);
         }
-        assert_eq!((table.effort(0), table.effort(1_025), table.effort(u32::MAX)), (Effort::Low, Effort::Medium, Effort::Max));
+        assert_eq!(
+            (table.effort(0), table.effort(1_025), table.effort(u32::MAX)),
+            (Effort::Low, Effort::Medium, Effort::Max)
+        );
         let mine = EffortTokens::new(1, 2, 3, 4);
         assert_eq!((mine.tokens(Effort::Minimal), mine.tokens(Effort::XHigh), mine.effort(3)), (1, 4, Effort::High));
     }
