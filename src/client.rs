@@ -11,10 +11,12 @@ mod estimate;
 mod failure;
 mod fallback;
 mod handle;
+mod reask;
 mod scope;
 mod snapshot;
 mod stream;
 mod target;
+mod validate;
 mod whole;
 
 pub use builder::ClientBuilder;
