@@ -14,11 +14,11 @@ pub use family::{GeminiFamily, GeminiLevel, GeminiThinking, JsonBesideTools};
 use super::endpoint::Endpoint;
 use super::env::env_key;
 use super::{
-    Auth, Capabilities, CredentialSource, EffortTokens, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack,
+    Auth, Capabilities, CredentialSource, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack,
     StreamDecoder,
 };
 use crate::LlmError;
-use crate::chat::{Reply, Request};
+use crate::chat::{EffortBudgets, Reply, Request};
 use crate::record::{ConfigError, Problems};
 use bytes::Bytes;
 use http::HeaderName;
@@ -55,7 +55,7 @@ pub struct Gemini {
     /// In place of the place's own, and of the one that the base URL ends with.
     version: Option<String>,
     families: Cow<'static, [GeminiFamily]>,
-    effort_tokens: EffortTokens,
+    effort_budgets: EffortBudgets,
     include_thoughts: bool,
     rules: RulePack,
 }
@@ -121,7 +121,7 @@ impl Gemini {
             place,
             version: None,
             families: Cow::Borrowed(families),
-            effort_tokens: EffortTokens::default(),
+            effort_budgets: EffortBudgets::default(),
             include_thoughts: false,
             rules: RulePack::gemini(),
         }
@@ -152,10 +152,10 @@ impl Gemini {
         Self { families: Cow::Owned(families.into()), ..self }
     }
 
-    /// How many tokens an effort stands for, and which effort a budget, instead of the usual table.
+    /// What each effort is worth in tokens, instead of the usual table.
     #[must_use]
-    pub fn effort_tokens(self, table: EffortTokens) -> Self {
-        Self { effort_tokens: table, ..self }
+    pub fn effort_budgets(self, budgets: EffortBudgets) -> Self {
+        Self { effort_budgets: budgets, ..self }
     }
 
     /// Whether models that think are asked for summaries of what they think ([`Reply::reasoning`]). Default: no.

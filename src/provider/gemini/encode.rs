@@ -159,7 +159,7 @@ impl<'a> Body<'a> {
         let (tools, tool_config) = tools::of(request, &form, target)?.unzip();
         let who = (target.provider, target.model);
         let thinking_config =
-            Thinking::of(request.reasoning, target.family, gemini.effort_tokens, gemini.include_thoughts, who)?;
+            Thinking::of(request.reasoning, target.family, gemini.effort_budgets, gemini.include_thoughts, who)?;
         Ok(Self {
             system_instruction: instruction.map(Said::system),
             contents: contents::contents(request, preface, target)?,

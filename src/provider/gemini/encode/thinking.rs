@@ -1,9 +1,9 @@
 //! How much to think.
 
 use crate::LlmError;
-use crate::chat::{Effort, Reasoning};
+use crate::chat::{Effort, EffortBudgets, Reasoning};
 use crate::provider::gemini::{GeminiFamily, GeminiLevel, GeminiThinking};
-use crate::provider::{EffortTokens, unsupported};
+use crate::provider::unsupported;
 use serde::Serialize;
 
 /// `thinkingConfig`. Google refuses a level and a budget together.
@@ -27,7 +27,7 @@ impl Thinking {
     pub(super) fn of(
         asked: Option<Reasoning>,
         family: &GeminiFamily,
-        table: EffortTokens,
+        budgets: EffortBudgets,
         include_thoughts: bool,
         (provider, model): (&str, &str),
     ) -> Result<Self, LlmError> {
@@ -62,14 +62,14 @@ impl Thinking {
             }
             (GeminiThinking::Budget { from, to, .. }, Reasoning::Effort(effort)) => {
                 // A family of the caller's may have its bounds the wrong way round; that is no reason to panic.
-                budget(table.tokens(effort).min(to).max(from))
+                budget(budgets.tokens(effort).min(to).max(from))
             }
             (GeminiThinking::Level { from, .. }, Reasoning::Off) => level(from),
             (GeminiThinking::Level { from, to }, Reasoning::Effort(effort)) => {
                 level(level_of(effort, to).min(to).max(from))
             }
             (GeminiThinking::Level { from, to }, Reasoning::Budget(tokens)) => {
-                level(level_of(table.effort(tokens), to).min(to).max(from))
+                level(level_of(budgets.effort(tokens), to).min(to).max(from))
             }
         };
         Ok(Self { include_thoughts: include_thoughts && thinks && asked != Reasoning::Off, ..told })
@@ -96,7 +96,7 @@ mod tests {
 
     fn told(model: &str, asked: impl Into<Option<Reasoning>>) -> Result<Value, LlmError> {
         let thinking =
-            Thinking::of(asked.into(), family(&DEVELOPER, model), EffortTokens::default(), false, ("gemini", model))?;
+            Thinking::of(asked.into(), family(&DEVELOPER, model), EffortBudgets::default(), false, ("gemini", model))?;
         Ok(serde_json::to_value(thinking).unwrap())
     }
 
@@ -113,14 +113,14 @@ mod tests {
             ("models/gemini-4-hydrogen", effort(Effort::XHigh), json!({"thinkingLevel": "XHIGH"})),
             ("gemini-3.5-flash-lite", effort(Effort::Minimal), json!({"thinkingLevel": "MINIMAL"})),
             ("gemini-3.7-flash", Reasoning::Off, json!({"thinkingLevel": "LOW"})),
-            ("gemini-4-argon", Reasoning::Budget(1_024), json!({"thinkingLevel": "LOW"})),
-            ("gemini-4-argon", Reasoning::Budget(1_025), json!({"thinkingLevel": "MEDIUM"})),
-            ("gemini-4-argon", Reasoning::Budget(16_000), json!({"thinkingLevel": "HIGH"})),
-            ("gemini-4-hydrogen", Reasoning::Budget(16_001), json!({"thinkingLevel": "XHIGH"})),
+            ("gemini-4-argon", Reasoning::Budget(1), json!({"thinkingLevel": "LOW"})),
+            ("gemini-4-argon", Reasoning::Budget(16_000), json!({"thinkingLevel": "MEDIUM"})),
+            ("gemini-4-argon", Reasoning::Budget(32_000), json!({"thinkingLevel": "HIGH"})),
+            ("gemini-3.5-flash", Reasoning::Budget(1_024), json!({"thinkingLevel": "MINIMAL"})),
             ("gemini-2.5-flash", Reasoning::Off, json!({"thinkingBudget": 0})),
             ("gemini-2.5-flash", Reasoning::Budget(0), json!({"thinkingBudget": 0})),
             ("gemini-2.5-flash", Reasoning::Budget(1), json!({"thinkingBudget": 1})),
-            ("gemini-2.5-flash", effort(Effort::Medium), json!({"thinkingBudget": 4_096})),
+            ("gemini-2.5-flash", effort(Effort::Medium), json!({"thinkingBudget": 16_000})),
             ("gemini-2.5-flash", effort(Effort::Max), json!({"thinkingBudget": 24_576})),
             ("gemini-2.5-pro", effort(Effort::Max), json!({"thinkingBudget": 32_000})),
             ("gemini-2.5-pro", Reasoning::Off, json!({"thinkingBudget": 128})),
@@ -153,7 +153,7 @@ mod tests {
     fn thoughts_are_asked_for_where_there_are_some() {
         let of = |model, asked| {
             let family = family(&DEVELOPER, model);
-            let thinking = Thinking::of(asked, family, EffortTokens::default(), true, ("gemini", model)).unwrap();
+            let thinking = Thinking::of(asked, family, EffortBudgets::default(), true, ("gemini", model)).unwrap();
             serde_json::to_value(thinking).unwrap()
         };
         let level = json!({"thinkingLevel": "HIGH", "includeThoughts": true});

@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::chat::{
-    Document, Effort, JsonSchema, Media, Opaque, Output, Part, Reasoning, Tool, ToolCall, ToolChoice, ToolResult,
+    Document, Effort, EffortBudgets, JsonSchema, Media, Opaque, Output, Part, Reasoning, Tool, ToolCall, ToolChoice, ToolResult,
 };
-use crate::provider::EffortTokens;
 
 fn weather() -> Tool {
     let city = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
@@ -206,9 +205,9 @@ fn a_form_of_the_answer_and_an_effort_are_as_on_the_wire() {
 #[test]
 fn efforts_and_thoughts_are_the_adapters_to_change() {
     let request = Request { reasoning: Some(Reasoning::Effort(Effort::High)), ..Request::user("Hi") };
-    let gemini = Gemini::new("k").effort_tokens(EffortTokens::new(1, 2, 3, 4)).include_thoughts(true);
+    let gemini = Gemini::new("k").effort_budgets(EffortBudgets::new(1, 2, 3, 4)).include_thoughts(true);
     let config = body(&gemini, "gemini-2.5-flash", &request)["generationConfig"].take();
-    assert_eq!(config, json!({"thinkingConfig": {"thinkingBudget": 3, "includeThoughts": true}}));
+    assert_eq!(config, json!({"thinkingConfig": {"thinkingBudget": 4, "includeThoughts": true}}));
     let mut own = request;
     own.extra = extra(json!({"generationConfig": {"thinkingConfig": {"thinkingBudget": -1}}}));
     let config = body(&gemini, "gemini-2.5-flash", &own)["generationConfig"].take();
