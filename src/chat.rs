@@ -2,6 +2,7 @@
 
 mod chunk;
 mod content;
+mod effort;
 mod opaque;
 mod output;
 mod reply;
@@ -15,6 +16,7 @@ mod usage;
 
 pub use chunk::{Chunk, Text, ToolCallDelta};
 pub use content::{Content, Document, Media, MediaSource, Part};
+pub use effort::EffortBudgets;
 pub use opaque::Opaque;
 pub use output::{Effort, JsonSchema, Output, Reasoning};
 pub use reply::{AnsweredBy, FinishReason, Reply};
