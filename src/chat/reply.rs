@@ -26,6 +26,7 @@ pub struct Reply {
     tool_calls: Vec<ToolCall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refusal: Option<String>,
+    #[serde(default)]
     finish_reason: FinishReason,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
@@ -36,6 +37,7 @@ pub struct Reply {
     /// What the text was read as, where JSON was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     json: Option<Value>,
+    #[serde(default)]
     answered_by: AnsweredBy,
     #[serde(skip)]
     attempts: Vec<Attempt>,
