@@ -48,8 +48,8 @@ pub use headers::Headers;
 pub use ollama::Ollama;
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
 pub use preset::{Placeholder, Preset};
-pub use responses::OpenAiResponses;
 pub(crate) use refusal::unsupported;
+pub use responses::OpenAiResponses;
 pub use rules::{Basis, Classified, RulePack};
 pub use stream::{CustomFraming, Cut, CutFrames, Draft, Frame, FrameFault, Framing, StreamDecoder};
 

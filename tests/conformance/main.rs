@@ -10,6 +10,7 @@ mod gemini;
 mod ollama;
 mod openai;
 mod responses;
+mod rounds;
 mod subject;
 mod suite;
 

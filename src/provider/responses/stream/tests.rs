@@ -82,8 +82,14 @@ fn an_error_means_the_same_in_every_shape() {
     for (body, code) in [
         (stream!("failed"), ErrorCode::ServerError),
         (stream!("error"), ErrorCode::ProviderRateLimited),
-        (r#"data: {"type":"error","error":{"type":"server_error","code":"rate_limit_exceeded","message":"m"}}"#, ErrorCode::ProviderRateLimited),
-        (r#"data: {"type":"response.failed","response":{"status":"failed","error":{"code":"bio_policy","message":"m"}}}"#, ErrorCode::ContentFiltered),
+        (
+            r#"data: {"type":"error","error":{"type":"server_error","code":"rate_limit_exceeded","message":"m"}}"#,
+            ErrorCode::ProviderRateLimited,
+        ),
+        (
+            r#"data: {"type":"response.failed","response":{"status":"failed","error":{"code":"bio_policy","message":"m"}}}"#,
+            ErrorCode::ContentFiltered,
+        ),
         (r#"data: {"error":{"code":"server_error","message":"m"}}"#, ErrorCode::ServerError),
     ] {
         let read = read(body);
