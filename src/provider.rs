@@ -43,7 +43,7 @@ pub use capabilities::Capabilities;
 pub use compatible::OpenAiCompatible;
 pub use custom::{Custom, Encoded};
 pub use failure::{AnswerFault, Failure, TransportFault};
-pub use gemini::{Gemini, GeminiFamily};
+pub use gemini::{Gemini, GeminiFamily, GeminiLevel, GeminiThinking, JsonBesideTools};
 pub use headers::Headers;
 pub use ollama::Ollama;
 pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
