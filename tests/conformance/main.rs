@@ -12,6 +12,7 @@ mod gemini;
 mod ollama;
 mod openai;
 mod responses;
+mod rounds;
 mod subject;
 mod suite;
 mod suite_forms;
