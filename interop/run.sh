@@ -25,7 +25,8 @@ for name in "$@"; do
   for needed in "$name" ${behind[$name]:-}; do wanted[$needed]=1; done
 done
 
-# All at the same time, and while the client is built. What fails is noticed where it is needed.
+# All at the same time, and while the client is built, with everything that it can speak. What fails is noticed where it is
+# needed.
 for name in "${!wanted[@]}"; do "install_$name" & done
 cargo build --quiet --all-features --example quickstart --example interop_client
 wait

@@ -32,7 +32,11 @@ pub use client::{
     Call, CallOptions, CaptureBodies, Client, ClientBuilder, FallbackContext, FallbackDecision, ReplyStream, Target,
     TargetHandle, TargetKey, TargetRef, default_fallback,
 };
+#[cfg(feature = "schemars")]
+pub use client::Extracted;
 pub use error::LlmError;
 pub use http;
 pub use record::{ConfigError, ErrorCode, ErrorKind};
+#[cfg(feature = "schemars")]
+pub use schemars;
 pub use url;

@@ -4,6 +4,7 @@ use super::{Content, Opaque, Part, ToolCall, Turn, Usage};
 use crate::record::Attempt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,19 +12,34 @@ use std::time::Duration;
 ///
 /// A reply has text, a refusal, or tool calls, or was cut by the token limit before there was any; where nothing usable
 /// came, the call is an error instead.
-#[derive(Clone, Debug, Default, PartialEq)]
+///
+/// Serialized, it is what was answered, and by whom: neither the failures before it nor the provider's body.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Reply {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     reasoning: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     opaque: Vec<Opaque>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<ToolCall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     refusal: Option<String>,
     finish_reason: FinishReason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     provider_request_id: Option<String>,
+    /// What the text was read as, where JSON was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    json: Option<Value>,
     answered_by: AnsweredBy,
+    #[serde(skip)]
     attempts: Vec<Attempt>,
+    #[serde(skip)]
     raw: Option<bytes::Bytes>,
 }
 
@@ -49,19 +65,36 @@ pub enum FinishReason {
 }
 
 /// Which target answered, and what it took.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct AnsweredBy {
     /// Its place in the chain; 0 is the primary.
     pub index: usize,
     /// Its name.
+    #[serde(with = "shared")]
     pub name: Arc<str>,
     /// The adapter's name.
+    #[serde(with = "shared")]
     pub provider: Arc<str>,
     /// How many attempts it took on this target, the one that answered included.
     pub attempts: u32,
     /// From the start of the call to the answer.
+    #[serde(rename = "elapsed_ms", with = "crate::record::millis")]
     pub elapsed: Duration,
+}
+
+/// A shared text, as any other.
+mod shared {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::sync::Arc;
+
+    pub(super) fn serialize<S: Serializer>(text: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(from).map(Arc::from)
+    }
 }
 
 impl Reply {
@@ -136,13 +169,22 @@ impl Reply {
         self.raw.as_deref()
     }
 
-    /// The text as JSON of type `T`.
+    /// The JSON that was asked for, as it was parsed and validated: without a null that only stood for an optional
+    /// property's absence. None where text was asked for, or where the model declined or called tools instead.
+    pub fn json_value(&self) -> Option<&Value> {
+        self.json.as_ref()
+    }
+
+    /// The answer as `T`: the JSON that was asked for, without parsing it again, or the text read as JSON.
     ///
     /// # Errors
     ///
     /// When the text is not JSON, or not of this type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(&self.text)
+        match &self.json {
+            Some(value) => T::deserialize(value),
+            None => serde_json::from_str(&self.text),
+        }
     }
 
     /// The reply as a turn, to carry on the conversation: the words, the tool calls, and what the provider wants back.
@@ -220,6 +262,30 @@ impl Reply {
     pub(crate) fn answered(&mut self, by: AnsweredBy, attempts: Vec<Attempt>) {
         self.answered_by = by;
         self.attempts = attempts;
+    }
+
+    /// Keeps the JSON that the text was read as.
+    pub(crate) fn keep_json(&mut self, value: Value) {
+        self.json = Some(value);
+    }
+
+    /// The calls, for their arguments to be put right.
+    pub(crate) fn tool_calls_mut(&mut self) -> &mut [ToolCall] {
+        &mut self.tool_calls
+    }
+
+    /// Takes the arguments of the only call, if it is of this tool, for the text of the answer: so a model answers that has
+    /// no other way to keep to a schema.
+    pub(crate) fn take_call_for_text(&mut self, tool: &str) {
+        if let [call] = &self.tool_calls[..]
+            && call.name == tool
+        {
+            self.text = call.arguments.to_string();
+            self.tool_calls.clear();
+            if self.finish_reason == FinishReason::ToolCalls {
+                self.finish_reason = FinishReason::Stop;
+            }
+        }
     }
 
     /// Keeps the provider's body.

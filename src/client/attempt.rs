@@ -2,15 +2,18 @@
 
 use super::Inner;
 use super::call::CallOptions;
+use super::chain::spent;
 use super::credentials::Applied;
 use super::failure::{AttemptFailure, line, verdict_of, what};
 use super::scope::{Scope, reason};
 use super::target::ReadyTarget;
+use super::validate::Breach;
 use crate::LlmError;
+use crate::chat::{Request, Usage};
 use crate::error::Redactor;
 use crate::observe::EventKind;
 use crate::provider::{Auth, EncodeContext, Failure, Head, HttpRequest, TransportFault, request_id};
-use crate::record::{ErrorCode, ErrorKind};
+use crate::record::{ErrorCode, ErrorKind, Issues};
 use crate::resilience::clock::{wall_at, wall_now};
 use crate::resilience::{Advice, AttemptContext, Health, Interrupt, LimitHint, Operation, Retry, Signal, Verdict};
 use crate::transport::{Response, TransportError};
@@ -32,15 +35,19 @@ const REQUEST_ID: usize = 256;
 /// The attempts of one call on one target. `T` says what is made of an answer.
 pub(super) struct TargetOperation<'a, T> {
     pub(super) client: &'a Inner,
-    scope: &'a Scope,
+    pub(super) scope: &'a Scope,
     pub(super) target: &'a ReadyTarget,
     pub(super) options: &'a CallOptions,
+    /// What the answer is held to.
+    pub(super) request: &'a Request,
     retry: &'a Retry,
     pub(super) model: &'a str,
     sent: Sent,
     /// The failure whose body the running attempt is reading: what is left of it when the attempt is cut off.
     refusal: Option<(Head, BytesMut)>,
     attempts: u32,
+    /// How many attempts this target had before, with other words.
+    before: u32,
     /// Whether a kept token was rejected already.
     token_rejected: bool,
     takes: PhantomData<fn() -> T>,
@@ -77,6 +84,7 @@ pub(super) struct Place<'a> {
     pub(super) scope: &'a Scope,
     pub(super) target: &'a ReadyTarget,
     pub(super) options: &'a CallOptions,
+    pub(super) request: &'a Request,
     pub(super) retry: &'a Retry,
     pub(super) model: &'a str,
 }
@@ -94,20 +102,27 @@ impl<'a, T: Take> TargetOperation<'a, T> {
 
     /// The operation of a request that was sent: to say what became of it later.
     pub(super) fn again(place: Place<'a>, sent: Sent) -> Self {
-        let Place { client, scope, target, options, retry, model } = place;
+        let Place { client, scope, target, options, request, retry, model } = place;
         Self {
             client,
             scope,
             target,
             options,
+            request,
             retry,
             model,
             sent,
             refusal: None,
             attempts: 0,
+            before: 0,
             token_rejected: false,
             takes: PhantomData,
         }
+    }
+
+    /// The same after so many attempts on this target.
+    pub(super) fn after(self, attempts: u32) -> Self {
+        Self { before: attempts, ..self }
     }
 
     /// What was sent.
@@ -253,6 +268,24 @@ impl<'a, T: Take> TargetOperation<'a, T> {
         AttemptFailure { error, verdict, what, spent: Some(0), limits }
     }
 
+    /// The answer came, and does not keep to what was asked. It was paid for.
+    pub(super) fn breached(&self, breach: Breach, head: &Head, usage: Option<&Usage>) -> AttemptFailure {
+        let redactor = self.redactor();
+        let mut issues = redactor.issues(breach.issues);
+        if let Issues::Json { text_head, .. } = &mut issues {
+            *text_head = self.client.capture.text(&redactor, std::mem::take(text_head));
+        }
+        let mut failed = AttemptFailure::of(breach.code, redactor.owned(breach.what));
+        failed.spent = spent(usage);
+        failed.limits = self.hint(head).map(Box::new);
+        failed.change(|record| {
+            record.status = Some(head.status.as_u16());
+            record.issues = Some(issues);
+            record.request_id = request_id(&head.headers).map(|id| kept_id(&redactor, id));
+            record.request = Some(self.snapshot(&redactor));
+        })
+    }
+
     /// A bad key or model that the call brought itself says nothing about the target.
     fn is_own_fault(&self, code: Option<ErrorCode>) -> bool {
         match code {
@@ -368,9 +401,9 @@ impl<T: Take> Operation for TargetOperation<'_, T> {
 
     fn observe(&self, signal: Signal<'_, AttemptFailure>) {
         self.scope.tell(Some((self.target, self.model)), || match signal {
-            Signal::AttemptStarted { index } => EventKind::AttemptStarted { attempt: index },
+            Signal::AttemptStarted { index } => EventKind::AttemptStarted { attempt: self.before + index },
             Signal::AttemptFailed { index, error } => {
-                EventKind::AttemptFailed { attempt: index, error: error.error.clone() }
+                EventKind::AttemptFailed { attempt: self.before + index, error: error.error.clone() }
             }
             Signal::RetryScheduled { retry, max_retries, delay, advised, error } => EventKind::RetryScheduled {
                 attempt: retry,

@@ -4,6 +4,7 @@ use super::attempt::{Place, Sent, Take, TargetOperation};
 use super::call::{Call, CallOptions};
 use super::failure::{Human, TargetFailure, aborted, limit_refused, line, record, target_attempt, target_failure};
 use super::fallback::{FallbackContext, FallbackDecision};
+use super::reask::Reasks;
 use super::scope::Scope;
 use super::target::ReadyTarget;
 use super::whole::{Answered, Whole};
@@ -111,8 +112,8 @@ pub(super) async fn ask_in_order<T: Take>(
                 request.sampling.unset(*setting);
             }
         }
-        let at = Place { client, scope, target, options, retry: &retry, model };
-        let failure = match walk.ask::<T>(place, at, request, cancel).await {
+        let at = Place { client, scope, target, options, request, retry: &retry, model };
+        let failure = match walk.ask::<T>(place, at, cancel).await {
             Ok(answer) => {
                 let Answer { output, lease, sent, attempts, mut before } = answer;
                 walk.history.append(&mut before);
@@ -130,13 +131,13 @@ pub(super) async fn ask_in_order<T: Take>(
 }
 
 /// The answer of a target, and what it took.
-struct Answer<O> {
+pub(super) struct Answer<O> {
     output: O,
     lease: Lease,
     sent: Sent,
-    attempts: u32,
+    pub(super) attempts: u32,
     /// The failed attempts before it.
-    before: Vec<Attempt>,
+    pub(super) before: Vec<Attempt>,
 }
 
 /// A chain on its way: what has failed so far.
@@ -184,15 +185,36 @@ impl Walk<'_> {
         });
     }
 
-    /// Asks one target.
+    /// Asks one target, and asks again where the call wants that of an answer that does not fit.
     async fn ask<T: Take>(
         &self,
         place: usize,
         at: Place<'_>,
-        request: &Request,
         cancel: Cancel<'_>,
     ) -> Result<Answer<T::Output>, TargetFailure> {
-        let Place { target, options, retry, model, .. } = at;
+        let mut reasks = Reasks::new(at.options.expected.reask);
+        loop {
+            let asked = Place { request: reasks.request(at.request), ..at };
+            match self.ask_once::<T>(place, asked, cancel, reasks.attempts()).await {
+                Ok(answer) => return Ok(reasks.answered(answer)),
+                Err(mut failure) => {
+                    if !reasks.again(at.request, &mut failure) {
+                        return Err(reasks.failed(at.target, failure));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks one target. `before`: how many attempts it had with other words.
+    async fn ask_once<T: Take>(
+        &self,
+        place: usize,
+        at: Place<'_>,
+        cancel: Cancel<'_>,
+        before: u32,
+    ) -> Result<Answer<T::Output>, TargetFailure> {
+        let Place { target, options, request, retry, model, .. } = at;
         let cx = T::context(model);
         capability::check(request, &*target.provider, model, cx.stream).map_err(refused)?;
         let encoded = target.provider.encode(request, &cx).map_err(refused)?;
@@ -200,7 +222,7 @@ impl Walk<'_> {
         let cost = estimate::estimate(target, request, options.estimated_tokens);
         self.check_queue(place, target, cost, end)?;
         let run = Run { retry: Some(retry), timeout: options.timeout, end, cancel, cost, key: model };
-        let mut op = TargetOperation::<T>::new(at, encoded);
+        let mut op = TargetOperation::<T>::new(at, encoded).after(before);
         let mut tried = Vec::new();
         let random = &self.client.random;
         match execute(&target.guards, retry, target.timeout, random, run, &mut op, &mut tried).await {

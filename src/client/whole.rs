@@ -2,7 +2,9 @@
 
 use super::attempt::{Take, TargetOperation};
 use super::failure::AttemptFailure;
+use super::validate::validate;
 use crate::chat::Reply;
+use crate::observe::EventKind;
 use crate::provider::{EncodeContext, Head};
 use crate::resilience::LimitHint;
 use crate::transport::Response;
@@ -26,7 +28,19 @@ impl Take for Whole {
 
     async fn take(op: &TargetOperation<'_, Self>, mut response: Response) -> Result<Answered, AttemptFailure> {
         let body = response.read(op.client.max_response_bytes).await.map_err(|error| op.broken(error))?;
-        op.decode(&response.head, &body)
+        let mut answered = op.decode(&response.head, &body)?;
+        match validate(op.request, &op.options.expected, &mut answered.reply) {
+            Ok(()) => Ok(answered),
+            Err(breach) => {
+                let Answered { reply, .. } = answered;
+                if let Some(usage) = reply.usage().copied() {
+                    let event = EventKind::UsageFailure { usage, partial: false, estimated: false };
+                    op.scope.tell(Some((op.target, op.model)), || event);
+                }
+                let failed = op.breached(breach, &response.head, reply.usage());
+                Err(AttemptFailure { error: failed.error.with_partial(reply), ..failed })
+            }
+        }
     }
 }
 

@@ -120,7 +120,7 @@ pub enum EventKind {
         /// The tokens.
         usage: Usage,
     },
-    /// Tokens were spent on a stream that broke, or that its reader dropped.
+    /// Tokens were spent on an answer that does not keep to what was asked, or on a stream that broke or was dropped.
     UsageFailure {
         /// The tokens.
         usage: Usage,

@@ -22,7 +22,6 @@ pub(super) use place::{Place, ReasoningSwitch};
 pub use quirks::{Quirks, TokenField};
 use said::Said;
 pub(super) use settings::{account_settings, from_account};
-pub(super) use stream::parse;
 pub(super) use usage::Counts;
 
 use super::endpoint::Endpoint;

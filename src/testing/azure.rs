@@ -2,7 +2,7 @@
 
 use super::answer::{Failure, Reply};
 use super::http1::Request;
-use super::openai::{OpenAi, asked, completion, read};
+use super::openai::{EVENT_STREAM, OpenAi, asked, chunks, completion, read};
 use super::protocol::{Asked, Protocol, Rendered, seconds};
 use http::header::AUTHORIZATION;
 use serde_json::{Value, json};
@@ -47,9 +47,17 @@ impl Protocol for Azure {
 
     fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
         let harmless = json!({"hate": {"filtered": false, "severity": "safe"}});
+        let prompt = json!([{"prompt_index": 0, "content_filter_results": harmless}]);
+        if asked.stream {
+            let first = json!({"id": "", "object": "", "created": 0, "model": "", "choices": [], "prompt_filter_results": prompt});
+            let beside = format!(r#","content_filter_results":{harmless}"#);
+            let pieces = chunks(reply, asked, id, &beside);
+            let pieces = [format!("data: {first}\n\n").into()].into_iter().chain(pieces).collect();
+            return of_azure(Rendered::stream(EVENT_STREAM, pieces), id);
+        }
         let mut body = completion(reply, asked, id);
         body["choices"][0]["content_filter_results"] = harmless.clone();
-        body["prompt_filter_results"] = json!([{"prompt_index": 0, "content_filter_results": harmless}]);
+        body["prompt_filter_results"] = prompt;
         of_azure(Rendered::json(200, &body), id)
     }
 

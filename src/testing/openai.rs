@@ -1,14 +1,22 @@
 //! OpenAI's chat completions.
 
+mod completion;
+mod conversation;
+
+pub(super) use completion::{chunks, completion, fragments, spent};
+pub(super) use conversation::{check_output, check_tools};
+
 use super::answer::{Failure, Reply};
 use super::http1::Request;
 use super::protocol::{Asked, Protocol, Rendered, count_tokens, seconds, text_of};
 use crate::resilience::clock::wall_now;
 use http::Method;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 const PATH: &str = "/v1/chat/completions";
+pub(super) const EVENT_STREAM: &str = "text/event-stream; charset=utf-8";
 
 #[derive(Debug)]
 pub(super) struct OpenAi;
@@ -23,7 +31,12 @@ impl Protocol for OpenAi {
     }
 
     fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
-        Rendered::json(200, &completion(reply, asked, id)).header("x-request-id", request_id(id))
+        let rendered = if asked.stream {
+            Rendered::stream(EVENT_STREAM, chunks(reply, asked, id, ""))
+        } else {
+            Rendered::json(200, &completion(reply, asked, id))
+        };
+        rendered.header("x-request-id", request_id(id))
     }
 
     fn failure(&self, failure: &Failure, model: Option<&str>, id: &str) -> Rendered {
@@ -50,32 +63,6 @@ pub(super) fn created() -> u64 {
     wall_now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// A chat completion.
-pub(super) fn completion(reply: &Reply, asked: &Asked, id: &str) -> Value {
-    let (input, output) = asked.usage(reply);
-    json!({
-        "id": format!("chatcmpl-{id}"),
-        "object": "chat.completion",
-        "created": created(),
-        "model": asked.model(reply),
-        "choices": [{
-            "index": 0,
-            "message": {"role": "assistant", "content": asked.text(reply), "refusal": null, "annotations": []},
-            "logprobs": null,
-            "finish_reason": reply.finish_reason.as_deref().unwrap_or("stop"),
-        }],
-        "usage": {
-            "prompt_tokens": input,
-            "completion_tokens": output,
-            "total_tokens": input.saturating_add(output),
-            "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
-            "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
-        },
-        "service_tier": "default",
-        "system_fingerprint": null,
-    })
-}
-
 /// Checks what the provider checks first, in its order: where and how it was asked, and that there is a model.
 pub(super) fn read(request: &Request, at: &str) -> Result<Map<String, Value>, Refusal> {
     let path = request.path.split('?').next().unwrap_or_default();
@@ -95,16 +82,16 @@ pub(super) fn read(request: &Request, at: &str) -> Result<Map<String, Value>, Re
     if body.get("model").and_then(Value::as_str).is_none_or(str::is_empty) {
         return Err(Refusal::invalid(400, "you must provide a model parameter"));
     }
-    if body.get("stream") == Some(&Value::Bool(true)) {
-        let message = "Unsupported value: 'stream' does not support true on this server.";
-        return Err(Refusal::invalid(400, message).code("unsupported_value").param("stream"));
-    }
     Ok(body)
 }
 
 /// What a request for a chat completion asks.
 pub(super) fn asked(body: &Map<String, Value>) -> Result<Asked, Refusal> {
-    Ok(Asked::of(body, turns(body, "messages")?))
+    let messages = turns(body, "messages")?;
+    conversation::check(messages)?;
+    conversation::check_options(body)?;
+    let usage = body.get("stream_options").and_then(|options| options.get("include_usage"));
+    Ok(Asked { stream_usage: usage == Some(&Value::Bool(true)), ..Asked::of(body, messages) })
 }
 
 /// The turns of a request: a list that is not empty.
@@ -130,6 +117,7 @@ impl Asked {
             model: body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
             prompt: last.or(turns.last()).map(text).unwrap_or_default(),
             input_tokens: turns.iter().map(|turn| count_tokens(&text(turn)) + 3).sum(),
+            stream: body.get("stream") == Some(&Value::Bool(true)),
             ..Self::default()
         }
     }
@@ -141,7 +129,7 @@ pub(super) struct Refusal {
     pub(super) message: String,
     kind: &'static str,
     code: Option<String>,
-    param: Option<&'static str>,
+    param: Option<Cow<'static, str>>,
 }
 
 impl Refusal {
@@ -158,9 +146,13 @@ impl Refusal {
         self
     }
 
-    pub(super) fn param(mut self, param: &'static str) -> Self {
-        self.param = Some(param);
-        self
+    pub(super) fn param(self, param: &'static str) -> Self {
+        Self { param: Some(param.into()), ..self }
+    }
+
+    /// With the place in the body that it is about.
+    pub(super) fn at(self, place: String) -> Self {
+        Self { param: Some(place.into()), ..self }
     }
 
     pub(super) fn of(failure: &Failure, model: &str) -> Self {
@@ -250,8 +242,9 @@ mod tests {
     #[test]
     fn the_last_user_message_is_the_prompt() {
         let body = r#"{"model":"m","messages":[{"role":"system","content":"Be brief."},
-            {"role":"user","content":[{"type":"text","text":"One "},{"type":"image_url"},{"type":"text","text":"two"}]},
-            {"role":"assistant","content":null}]}"#;
+            {"role":"user","content":[{"type":"text","text":"One "},
+                {"type":"image_url","image_url":{"url":"https://host/a.png"}},{"type":"text","text":"two"}]},
+            {"role":"assistant","content":""}]}"#;
         let asked = OpenAi.read(&request(Method::POST, "/v1/chat/completions?x=1", body), "1").ok();
         let expected =
             Asked { model: "m".to_owned(), prompt: "One two".to_owned(), input_tokens: 14, ..Asked::default() };
@@ -269,7 +262,7 @@ mod tests {
             (Method::POST, PATH, r#"{"model":"m"}"#, 400, json!("missing_required_parameter")),
             (Method::POST, PATH, r#"{"model":"m","messages":[]}"#, 400, json!("empty_array")),
             (Method::POST, PATH, r#"{"model":"m","messages":"hi"}"#, 400, json!("invalid_type")),
-            (Method::POST, PATH, r#"{"model":"m","messages":[{}],"stream":true}"#, 400, json!("unsupported_value")),
+            (Method::POST, PATH, r#"{"model":"m","messages":[{}]}"#, 400, json!("invalid_value")),
         ] {
             let refused = OpenAi.read(&request(method, path, body), "1").err();
             let error = refused.as_ref().map(|refused| body_of(refused)["error"].take()).unwrap_or_default();

@@ -47,6 +47,8 @@ pub(super) struct Asked {
     pub(super) stream: bool,
     /// Whether a stream is to report what it spent, where the protocol reports it only when asked.
     pub(super) stream_usage: bool,
+    /// Whether reasoning comes sealed, to be sent back, where the protocol does so when asked.
+    pub(super) encrypted_reasoning: bool,
     /// Whether a stream comes as a JSON list, where the protocol has that too.
     pub(super) stream_list: bool,
 }

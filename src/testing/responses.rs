@@ -1,8 +1,11 @@
 //! OpenAI's Responses API.
 
+mod input;
+mod items;
+
 use super::answer::{Failure, Reply};
 use super::http1::Request;
-use super::openai::{OpenAi, created, read, request_id, turns};
+use super::openai::{EVENT_STREAM, OpenAi, Refusal, created, read, request_id, turns};
 use super::protocol::{Asked, Protocol, Rendered, count_tokens};
 use serde_json::{Map, Value, json};
 
@@ -18,37 +21,16 @@ impl Protocol for Responses {
 
     fn read(&self, request: &Request, id: &str) -> Result<Asked, Rendered> {
         let body = read(request, PATH).map_err(|refusal| refusal.render(id))?;
-        let mut asked = match body.get("input") {
-            Some(Value::String(prompt)) => Asked::of(&body, &[json!({"role": "user", "content": prompt})]),
-            _ => Asked::of(&body, turns(&body, "input").map_err(|refusal| refusal.render(id))?),
-        };
-        asked.input_tokens += body.get("instructions").and_then(Value::as_str).map_or(0, count_tokens);
-        Ok(asked)
+        asked(&body).map_err(|refusal| refusal.render(id))
     }
 
     fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
-        let (input, output) = asked.usage(reply);
-        let message = json!({
-            "id": format!("msg_{id}"),
-            "type": "message",
-            "status": if reply.finish_reason.is_some() { "incomplete" } else { "completed" },
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": asked.text(reply), "annotations": [], "logprobs": []}],
-        });
-        let mut body = response(id, asked.model(reply));
-        body["output"] = json!([message]);
-        body["usage"] = json!({
-            "input_tokens": input,
-            "input_tokens_details": {"cached_tokens": 0},
-            "output_tokens": output,
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": input.saturating_add(output),
-        });
-        if let Some(reason) = &reply.finish_reason {
-            body["status"] = "incomplete".into();
-            body["incomplete_details"] = json!({"reason": reason});
-        }
-        Rendered::json(200, &body).header("x-request-id", request_id(id))
+        let rendered = if asked.stream {
+            Rendered::stream(EVENT_STREAM, items::events(reply, asked, id))
+        } else {
+            Rendered::json(200, &items::complete(reply, asked, id))
+        };
+        rendered.header("x-request-id", request_id(id))
     }
 
     fn failure(&self, failure: &Failure, model: Option<&str>, id: &str) -> Rendered {
@@ -58,6 +40,23 @@ impl Protocol for Responses {
         body["error"] = json!({"code": code, "message": message});
         Rendered::json(200, &body).header("x-request-id", request_id(id))
     }
+}
+
+fn asked(body: &Map<String, Value>) -> Result<Asked, Refusal> {
+    let mut asked = match body.get("input") {
+        Some(Value::String(prompt)) => Asked::of(body, &[json!({"role": "user", "content": prompt})]),
+        _ => {
+            let items = turns(body, "input")?;
+            input::check(body, items)?;
+            Asked::of(body, items)
+        }
+    };
+    input::check_options(body)?;
+    asked.input_tokens += body.get("instructions").and_then(Value::as_str).map_or(0, count_tokens);
+    let included = body.get("include").and_then(Value::as_array);
+    asked.encrypted_reasoning =
+        included.is_some_and(|names| names.iter().any(|name| name == "reasoning.encrypted_content"));
+    Ok(asked)
 }
 
 /// A response that completed with nothing in it.

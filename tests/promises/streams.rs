@@ -77,7 +77,7 @@ async fn a_stream_yields_the_words_as_they_come_then_the_usage_and_comes_to_the_
     let called = reply(&client, "hi").await;
     assert_eq!((streamed.text(), streamed.usage()), (called.text(), called.usage()));
     assert_eq!((streamed.finish_reason(), streamed.model()), (FinishReason::Stop, called.model()));
-    assert_eq!((streamed.target().name.as_ref(), streamed.attempts().len()), ("model", 0));
+    assert_eq!((streamed.target().name.as_ref(), streamed.attempts().len()), ("memory", 0));
     assert_eq!(provider.exchanges_open(), 0);
 }
 
@@ -419,7 +419,7 @@ async fn dropped_after_any_number_of_polls_a_stream_leaves_nothing() {
         assert_eq!((limit.in_flight, limit.queued, provider.exchanges_open()), (0, 0, 0), "after {polls} polls");
         if let Some(whole) = whole {
             assert_eq!(whole.ok().as_deref(), Some(WORDS));
-            assert!(polls > 4, "a stream has many awaits: {polls}");
+            assert!(polls >= 4, "a stream has many awaits: {polls}");
             break;
         }
     }

@@ -16,6 +16,8 @@ pub(crate) type ParseJson = Arc<dyn Fn(&str) -> Result<Value, String> + Send + S
 pub(crate) struct Expected {
     pub(crate) validate_arguments: bool,
     pub(crate) lenient_json: bool,
+    /// Whether a refusal or tool calls will not do in place of JSON.
+    pub(crate) must_answer: bool,
     /// How often the model is asked again after an answer that does not fit.
     pub(crate) reask: u32,
     pub(crate) checks: Vec<ValueCheck>,
@@ -27,6 +29,7 @@ impl fmt::Debug for Expected {
         f.debug_struct("Expected")
             .field("validate_arguments", &self.validate_arguments)
             .field("lenient_json", &self.lenient_json)
+            .field("must_answer", &self.must_answer)
             .field("reask", &self.reask)
             .field("checks", &self.checks.len())
             .field("parse_json", &self.parse_json.is_some())

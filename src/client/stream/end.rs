@@ -12,6 +12,7 @@ use crate::client::call::CallOptions;
 use crate::client::chain::{Won, answered_by, effective_retry, model_of, spent};
 use crate::client::failure::{AttemptFailure, aborted, line, listed, verdict_of};
 use crate::client::scope::Scope;
+use crate::client::validate::validate;
 use crate::observe::EventKind;
 use crate::provider::{Failure, request_id};
 use crate::record::{Attempt, ErrorCode, Next, Silence, StopReason, TargetAttempt};
@@ -169,6 +170,12 @@ impl Open {
         match finished {
             Ok(reply) => {
                 let mut reply = self.identified(reply);
+                if let Err(breach) = validate(&self.contract, &self.options.expected, &mut reply) {
+                    let failure = |op: &TargetOperation<'_, Streamed>, reader: &Reader| {
+                        op.breached(breach, reader.head(), usage.as_ref())
+                    };
+                    return End::failed(self.fail(failure, reply));
+                }
                 reply.answered(self.by.clone(), self.attempts.clone());
                 self.succeed(usage);
                 End { last: usage.map(|usage| Ok(Chunk::Usage(usage))), result: Ok(reply) }
@@ -248,7 +255,15 @@ impl Open {
         let model = model_of(self.place, target, &self.options);
         let retry = effective_retry(target, &self.options);
         let sent_at = sent.at.unwrap_or(self.started);
-        let at = Place { client: &self.client, scope: &scope, target, options: &self.options, retry: &retry, model };
+        let at = Place {
+            client: &self.client,
+            scope: &scope,
+            target,
+            options: &self.options,
+            request: &self.contract,
+            retry: &retry,
+            model,
+        };
         let failure = failure(&TargetOperation::again(at, sent), &self.reader);
 
         let (usage, estimated) = self.usage_so_far();

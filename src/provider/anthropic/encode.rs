@@ -1,18 +1,20 @@
 //! A request in this protocol's words.
 
-use super::family::family;
-use super::{Anthropic, AnthropicSampling};
+use super::family::{AnthropicFamily, family};
+use super::messages::{Message, Writer};
+use super::thinking::Thinking;
+use super::tools::{Choice, Declared, Format};
+use super::{Anthropic, AnthropicSampling, thinking, tools};
 use crate::LlmError;
 use crate::chat::Request;
 use crate::provider::refusal::{check_range, unsupported};
 use crate::provider::{EncodeContext, HttpRequest, json};
 use crate::record::ErrorCode;
-use serde::ser::{Serialize, SerializeSeq, Serializer};
 
-/// Sent where a call sets no limit: the protocol requires one.
-const MAX_TOKENS: u32 = 4_096;
 /// The first version of the protocol that takes no sampling settings. Versions are dates, so they sort.
 const NO_SAMPLING: &str = "2026-10-21";
+/// Objects of which `extra` may add a field and keep the others.
+const NESTED: &[&str] = &["output_config", "thinking"];
 
 pub(super) fn encode(
     anthropic: &Anthropic,
@@ -20,27 +22,38 @@ pub(super) fn encode(
     cx: &EncodeContext<'_>,
 ) -> Result<HttpRequest, LlmError> {
     let model = cx.model;
-    check_sampling(anthropic, request, model)?;
+    let family = family(&anthropic.families, model);
+    let thinking = thinking::plan(request, family, &anthropic.budgets, model)?;
+    check_sampling(anthropic, request, model, family, thinking.is_on)?;
+    let tools = tools::plan(request, family, thinking.is_on, model)?;
     let (url, headers) = anthropic.endpoint.request_line()?;
-    let turns: Vec<_> = request.texts().collect();
-    let text: usize = turns.iter().map(|(_, text)| text.len() + 48).sum();
-    let capacity = text + text / 16 + request.system.as_ref().map_or(0, String::len) + 256;
     let body = Body {
         model,
-        max_tokens: request.sampling.max_tokens.unwrap_or(MAX_TOKENS),
+        max_tokens: thinking.max_tokens,
         // A text without words is refused by the provider, and says nothing.
         system: request.system.as_deref().filter(|system| !system.trim().is_empty()),
-        messages: Messages(turns),
+        messages: Writer::new(&anthropic.families, model).messages(request)?,
+        tools: tools.tools,
+        tool_choice: tools.choice,
+        thinking: thinking.thinking,
+        output_config: OutputConfig::of(thinking.effort, tools.format),
         temperature: request.sampling.temperature,
         top_p: request.sampling.top_p,
         stop_sequences: &request.sampling.stop,
         stream: cx.stream,
     };
-    Ok(HttpRequest::post(url, headers, json::write(&body, &request.extra, &[], capacity)?))
+    let body = json::write(&body, &request.extra, NESTED, json::capacity(request))?;
+    Ok(HttpRequest::post(url, headers, body))
 }
 
 /// What the protocol or the model is known to refuse is refused here, before anything is sent.
-fn check_sampling(anthropic: &Anthropic, request: &Request, model: &str) -> Result<(), LlmError> {
+fn check_sampling(
+    anthropic: &Anthropic,
+    request: &Request,
+    model: &str,
+    family: Option<&AnthropicFamily>,
+    thinks: bool,
+) -> Result<(), LlmError> {
     const NAME: &str = "anthropic";
     let sampling = &request.sampling;
     check_range(NAME, "temperature", sampling.temperature, 1.0)?;
@@ -61,8 +74,17 @@ fn check_sampling(anthropic: &Anthropic, request: &Request, model: &str) -> Resu
         let cure = format!("leave it out: anthropic-version {} takes none", anthropic.version);
         return Err(unsupported(NAME, model, setting, &cure));
     }
-    let refusal = family(&anthropic.families, model).and_then(|family| family.sampling.refusal(sampling));
-    refusal.map_or(Ok(()), |(setting, cure)| Err(unsupported(NAME, model, setting, cure)))
+    let Some(family) = family else { return Ok(()) };
+    if let Some((setting, cure)) = family.sampling.refusal(sampling) {
+        return Err(unsupported(NAME, model, setting, cure));
+    }
+    if thinks
+        && !family.sampling_beside_thinking
+        && let Some((setting, _)) = AnthropicSampling::DefaultsOnly.refusal(sampling)
+    {
+        return Err(unsupported(NAME, model, setting, "leave it out, or ask for no reasoning"));
+    }
+    Ok(())
 }
 
 #[derive(serde::Serialize)]
@@ -71,7 +93,15 @@ struct Body<'a> {
     max_tokens: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<&'a str>,
-    messages: Messages<'a>,
+    messages: Vec<Message<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Declared<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Choice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,43 +112,18 @@ struct Body<'a> {
     stream: bool,
 }
 
-/// Turns, whether each is the user's; those of the same role in a row are one message.
-struct Messages<'a>(Vec<(bool, &'a str)>);
-
-impl Serialize for Messages<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut seq = to.serialize_seq(None)?;
-        for turns in self.0.chunk_by(|(before, _), (after, _)| before == after) {
-            let role = if turns[0].0 { "user" } else { "assistant" };
-            seq.serialize_element(&Message { role, content: Said(turns) })?;
-        }
-        seq.end()
-    }
-}
-
 #[derive(serde::Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: Said<'a>,
+struct OutputConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Format>,
 }
 
-/// What one role said in a row: a text, or a block for each turn.
-struct Said<'a>(&'a [(bool, &'a str)]);
-
-impl Serialize for Said<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            [(_, text)] => to.serialize_str(text),
-            turns => to.collect_seq(turns.iter().map(|(_, text)| Block { kind: "text", text })),
-        }
+impl OutputConfig {
+    fn of(effort: Option<&'static str>, format: Option<Format>) -> Option<Self> {
+        (effort.is_some() || format.is_some()).then_some(Self { effort, format })
     }
-}
-
-#[derive(serde::Serialize)]
-struct Block<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
 }
 
 #[cfg(test)]

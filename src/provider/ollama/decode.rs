@@ -1,22 +1,28 @@
-//! An answer in this protocol's words.
+//! An answer in this protocol's words, whole or one line of it.
 
-use crate::chat::{FinishReason, Reply, Usage};
-use crate::provider::lenient::{Count, Fields, Present, Words};
-use crate::provider::{AnswerFault, Failure, Head, json, request_id};
+use super::PROTOCOL;
+use super::calls::Call;
+use crate::chat::{FinishReason, Opaque, Reply, ToolCallDelta, Usage};
+use crate::provider::lenient::{Brief, Count, Fields, List, Present};
+use crate::provider::{AnswerFault, Draft, Failure, Head, json, request_id};
 use bytes::Bytes;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Answer {
+pub(super) struct Line<'a> {
     /// A text, not an object.
     #[serde(default)]
     error: Present,
+    #[serde(borrow, default)]
+    model: Brief<'a>,
+    #[serde(borrow, default)]
+    created_at: Brief<'a>,
+    #[serde(borrow, default)]
+    message: Fields<Message<'a>>,
     #[serde(default)]
-    model: Words,
-    #[serde(default)]
-    message: Fields<Message>,
-    #[serde(default)]
-    done_reason: Words,
+    done: Present,
+    #[serde(borrow, default)]
+    done_reason: Brief<'a>,
     /// Left out when it is zero.
     #[serde(default)]
     prompt_eval_count: Count,
@@ -26,35 +32,65 @@ struct Answer {
 }
 
 #[derive(Default, Deserialize)]
-struct Message {
-    #[serde(default)]
-    content: Words,
-    #[serde(default)]
-    thinking: Words,
+struct Message<'a> {
+    #[serde(borrow, default)]
+    content: Brief<'a>,
+    #[serde(borrow, default)]
+    thinking: Brief<'a>,
+    #[serde(borrow, default)]
+    tool_calls: List<Call<'a>>,
 }
 
+/// Reads a whole answer: one line with all that a stream has in many.
 pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
     let failed = |fault| Failure::of(head, body).fault(fault);
-    let answer: Answer = json::read(head, body)?;
-    if answer.error.0 {
-        return Err(failed(AnswerFault::Error));
+    let mut line: Line<'_> = json::read(head, body)?;
+    line.done = Present(true);
+    let mut draft = Draft::new();
+    Reader::default().read(line, &mut draft).map_err(failed)?;
+    let reply = draft.finished().map_err(|(fault, _)| failed(fault))?;
+    Ok(reply.with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
+}
+
+/// Reads the lines of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    /// What the model thought, which goes back with its calls.
+    thinking: String,
+}
+
+impl Reader {
+    pub(super) fn read(&mut self, line: Line<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
+        if line.error.0 {
+            return Err(AnswerFault::Error);
+        }
+        draft.model(line.model.text());
+        let Fields(message) = line.message;
+        if draft.keeps_reply() {
+            self.thinking.push_str(message.thinking.text());
+        }
+        draft.reasoning(message.thinking.into_text());
+        draft.text(message.content.into_text());
+        for call in &message.tool_calls.0 {
+            let part = ToolCallDelta::new(draft.tool_calls()).id(call.id(line.created_at.text())).name(call.name());
+            draft.tool_call(part.arguments(call.arguments()).complete());
+        }
+        if let Some(usage) = usage(line.prompt_eval_count, line.eval_count) {
+            draft.usage(usage);
+        }
+        if line.done.0 {
+            if draft.tool_calls() > 0 && !self.thinking.is_empty() {
+                draft.opaque(Opaque::new(PROTOCOL, std::mem::take(&mut self.thinking)));
+            }
+            draft.finish(finish_reason(line.done_reason.text()));
+            draft.done();
+        }
+        Ok(())
     }
-    let finish = finish_reason(answer.done_reason.0.as_deref().unwrap_or_default());
-    let Fields(message) = answer.message;
-    let text = message.content.0.unwrap_or_default();
-    if text.is_empty() && finish != FinishReason::Length {
-        return Err(failed(AnswerFault::Empty));
-    }
-    Ok(Reply::new(text)
-        .with_reasoning(message.thinking.0.filter(|words| !words.is_empty()))
-        .with_finish_reason(finish)
-        .with_usage(usage(answer.prompt_eval_count, answer.eval_count))
-        .with_model(answer.model.0)
-        .with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
 }
 
 /// The reason in neutral words.
-pub(super) fn finish_reason(reason: &str) -> FinishReason {
+fn finish_reason(reason: &str) -> FinishReason {
     match reason {
         "stop" => FinishReason::Stop,
         "length" => FinishReason::Length,
@@ -64,7 +100,7 @@ pub(super) fn finish_reason(reason: &str) -> FinishReason {
 }
 
 /// The counts; nothing when nothing was counted.
-pub(super) fn usage(input: Count, output: Count) -> Option<Usage> {
+fn usage(input: Count, output: Count) -> Option<Usage> {
     (input.0.is_some() || output.0.is_some()).then(|| Usage::new(input.0.unwrap_or(0), output.0.unwrap_or(0)))
 }
 

@@ -14,6 +14,7 @@
 use crate::chat::ToolCallDelta;
 use crate::provider::Draft;
 use crate::provider::lenient::{Brief, Count, Fields, List};
+use crate::provider::made_up;
 use crate::provider::stream::malformed;
 use crate::record::ToolProblem;
 use serde::Deserialize;
@@ -21,7 +22,6 @@ use serde::de::{Deserializer, IgnoredAny};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Of longer arguments it is not noticed when they come a second time.
 const COMPARED: usize = 4_096;
@@ -141,7 +141,7 @@ impl Calls {
             call.complete = true;
             let mut part = ToolCallDelta::new(at).complete();
             if call.id.is_empty() {
-                call.id = made_up(&self.answer, at, &call.name);
+                call.id = made_up::call_id((&self.answer, at, &call.name));
                 part.id = Some(call.id.clone());
             }
             draft.tool_call(part);
@@ -217,12 +217,4 @@ impl Call {
         let value = |json: &str| serde_json::from_str::<Value>(json).ok();
         self.arguments.as_ref().is_some_and(|so_far| so_far == arguments || value(so_far) == value(arguments))
     }
-}
-
-/// An id for a call that the server gave none: of the answer's id and the call's number, so that it is another one in each
-/// answer, and the same one whenever the answer is read.
-pub(super) fn made_up(answer: &str, number: usize, name: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    (answer, number, name).hash(&mut hasher);
-    format!("call_{:016x}", hasher.finish())
 }

@@ -10,7 +10,7 @@ use super::usage::Counts;
 use crate::chat::FinishReason;
 use crate::provider::lenient::{Brief, Count, Fields, First, Present};
 use crate::provider::stream::Stencil;
-use crate::provider::{AnswerFault, Draft, Frame, StreamDecoder};
+use crate::provider::{AnswerFault, Draft, Frame, StreamDecoder, json};
 use serde::Deserialize;
 
 /// Reads one stream.
@@ -114,7 +114,7 @@ impl StreamDecoder for ChatStream {
         if matches!(data.first(), None | Some(b':')) {
             return Ok(());
         }
-        let event: Event<'_> = parse(data)?;
+        let event: Event<'_> = json::read_frame(data)?;
         self.event(event, frame.data, draft)
     }
 
@@ -200,21 +200,5 @@ fn speak(draft: &mut Draft, voice: Voice, words: String) {
     }
 }
 
-/// Reads the JSON of a frame; the fault quotes nothing of it.
-pub(in crate::provider) fn parse<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, AnswerFault> {
-    // Checked once as a whole: a reader of bytes checks each string by itself.
-    let read = match std::str::from_utf8(data) {
-        Ok(text) => serde_json::from_str(text),
-        Err(_) => serde_json::from_slice(data), // which says where
-    };
-    read.map_err(|error| {
-        let what = if error.is_eof() {
-            "its JSON is cut"
-        } else if error.is_data() {
-            "its JSON has another shape"
-        } else {
-            "it is not JSON"
-        };
-        AnswerFault::Frame(format!("{what} (column {})", error.column()))
-    })
-}
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,9 @@
 use super::decode::Answer;
 use super::items::{Items, parsed};
 use crate::provider::lenient::{Brief, Count, Fields, Present};
-use crate::provider::openai::{Saying, parse};
+use crate::provider::openai::Saying;
 use crate::provider::stream::Stencil;
-use crate::provider::{AnswerFault, Draft, Frame, StreamDecoder};
+use crate::provider::{AnswerFault, Draft, Frame, StreamDecoder, json};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -52,7 +52,7 @@ impl StreamDecoder for ResponseStream {
         if data.is_empty() || data == b"[DONE]" || data.starts_with(b":") {
             return Ok(());
         }
-        let event: Event<'_> = parse(data)?;
+        let event: Event<'_> = json::read_frame(data)?;
         let kind = if event.r#type.text().is_empty() { frame.event } else { event.r#type.text() };
         if event.error.0 || kind == "error" {
             return Err(AnswerFault::Error);
@@ -112,3 +112,6 @@ impl StreamDecoder for ResponseStream {
         false
     }
 }
+
+#[cfg(test)]
+mod tests;

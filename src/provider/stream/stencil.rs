@@ -54,6 +54,12 @@ impl<T: Copy + Default> Stencil<T> {
         Some((self.words_are, words))
     }
 
+    /// One that fits no frame.
+    #[cfg(test)]
+    pub(in crate::provider) fn never() -> Self {
+        Self { wait: u32::MAX, ..Self::default() }
+    }
+
     /// Keeps a frame that said nothing but `words`, which are borrowed from it.
     pub(in crate::provider) fn keep(&mut self, data: &[u8], words: &str, words_are: T) {
         if self.wait > 0 {
