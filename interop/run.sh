@@ -31,5 +31,6 @@ for name in "${!wanted[@]}"; do "install_$name" & done
 cargo build --quiet --all-features --example quickstart --example interop_client
 wait
 
+[ -z "${wanted[litellm]:-}" ] || ! [ -e "$home/litellm/installed" ] || launch_litellm
 for name in "$@"; do "with_$name"; done
 say "all good"

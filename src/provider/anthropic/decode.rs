@@ -93,8 +93,9 @@ pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::Usage;
+    use crate::chat::{FinishReason, Opaque, ToolCall, Usage};
     use http::{HeaderMap, HeaderValue, StatusCode};
+    use serde_json::{Value, json};
 
     fn read(status: u16, body: &str) -> Result<Reply, (Option<u16>, Option<AnswerFault>)> {
         let mut headers = HeaderMap::new();
@@ -115,6 +116,7 @@ mod tests {
                 include_str!("../../../fixtures/anthropic/thinking_and_cache.response.json"),
                 reply("Hello there.", FinishReason::Stop)
                     .with_reasoning("A greeting is enough.".to_owned())
+                    .with_opaque([block(thinking("A greeting is enough.", "c2lnLWV4YW1wbGU="))])
                     .with_usage(usage(1112, 40, Some(1000), Some(100), Some(32))),
             ),
             (
@@ -142,6 +144,44 @@ mod tests {
                 expected.with_model("claude-opus-5-5".to_owned()).with_provider_request_id("req_1".to_owned());
             assert_eq!(read(200, fixture), Ok(expected));
         }
+    }
+
+    fn block(data: Value) -> Opaque {
+        Opaque::new("anthropic", data).of_model("claude-opus-5-5".to_owned())
+    }
+
+    fn thinking(thinking: &str, signature: &str) -> Value {
+        json!({"type": "thinking", "thinking": thinking, "signature": signature})
+    }
+
+    #[test]
+    fn calls_are_read_with_the_thoughts_before_them() {
+        let reply = read(200, include_str!("../../../fixtures/anthropic/tool_calls.response.json")).unwrap();
+        let calls = [
+            ToolCall::new("toolu_fx1", "get_weather", json!({"city": "Oslo"})),
+            ToolCall::new("toolu_fx2", "get_weather", json!({}))
+                .with_opaque(block(json!([thinking("Now Lima.", "c2lnLWV4YW1wbGUz")]))),
+        ];
+        assert_eq!(reply.tool_calls(), calls);
+        assert_eq!(reply.opaque(), [block(thinking("", "c2lnLWV4YW1wbGUy"))]);
+        assert_eq!((reply.finish_reason(), reply.reasoning()), (FinishReason::ToolCalls, Some("Now Lima.")));
+    }
+
+    #[test]
+    fn a_tool_that_stands_for_the_form_gives_the_text() {
+        let reply = read(200, include_str!("../../../fixtures/anthropic/schema_by_tool.response.json")).unwrap();
+        assert_eq!((reply.finish_reason(), reply.tool_calls().len()), (FinishReason::Stop, 0));
+        assert_eq!(reply.json::<Value>().unwrap(), json!({"city": "Oslo"}));
+    }
+
+    #[test]
+    fn arguments_that_are_no_json_are_an_error_with_their_text() {
+        let body = r#"{"content":[{"type":"tool_use","id":"a","name":"f","input":"{\"city\": Oslo"},
+            {"type":"tool_use","id":"b","name":"g","input":"{\"x\":1}"}],"stop_reason":"tool_use"}"#;
+        let Err((_, Some(AnswerFault::ToolArguments(problems)))) = read(200, body) else { panic!("{body}") };
+        let [problem] = problems.as_slice() else { panic!("{problems:?}") };
+        assert_eq!((problem.tool.as_str(), problem.tool_call_id.as_str()), ("f", "a"));
+        assert_eq!(problem.detail.as_deref(), Some("{\"city\": Oslo"));
     }
 
     #[test]

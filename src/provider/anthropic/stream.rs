@@ -369,6 +369,14 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_that_stands_for_the_form_streams_text() {
+        let seen = read(include_str!("../../../fixtures/anthropic/schema_by_tool.sse"));
+        assert_eq!(seen.chunks, ["{\"city\":", "\"Oslo\"}"].map(|words| Chunk::Text(words.into())));
+        let reply = seen.reply().unwrap();
+        assert_eq!((reply.finish_reason(), reply.tool_calls().len()), (FinishReason::Stop, 0));
+    }
+
+    #[test]
     fn a_call_comes_in_parts_of_which_only_the_first_names_it() {
         let seen = read(include_str!("../../../fixtures/anthropic/tool_call.sse"));
         let part = ToolCallDelta::new;

@@ -107,7 +107,9 @@ fn usage(input: Count, output: Count) -> Option<Usage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chat::ToolCall;
     use http::{HeaderMap, StatusCode};
+    use serde_json::json;
 
     fn read(status: u16, body: &str) -> Result<Reply, (Option<u16>, Option<AnswerFault>)> {
         let head = Head::new(StatusCode::from_u16(status).unwrap(), HeaderMap::new());
@@ -131,6 +133,21 @@ mod tests {
         ] {
             assert_eq!(read(200, fixture), Ok(expected.with_model("example:8b".to_owned())));
         }
+    }
+
+    #[test]
+    fn calls_are_read_and_the_thoughts_before_them_kept() {
+        let reply = read(200, include_str!("../../../fixtures/ollama/tool_call.response.json")).unwrap();
+        let [first, second] = reply.tool_calls() else { panic!("{reply:?}") };
+        assert_eq!(first, &ToolCall::new("call_fx1", "get_weather", json!({"city": "Oslo"})));
+        assert_eq!((second.name.as_str(), &second.arguments), ("get_time", &json!({})));
+        assert!(second.id.starts_with("call_"), "{second:?}");
+        assert_eq!((reply.finish_reason(), reply.reasoning()), (FinishReason::ToolCalls, Some("Need it.")));
+        assert_eq!(reply.opaque(), [Opaque::new("ollama", "Need it.")]);
+        let body =
+            r#"{"message":{"tool_calls":[{"function":{"name":"f","arguments":"{\"city\": Oslo"}}]},"done":true}"#;
+        let fault = read(200, body).map_err(|(_, fault)| fault);
+        assert!(matches!(fault, Err(Some(AnswerFault::ToolArguments(_)))), "{fault:?}");
     }
 
     #[test]

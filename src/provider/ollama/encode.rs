@@ -151,8 +151,12 @@ impl<'a> Options<'a> {
 #[cfg(test)]
 mod tests {
     use crate::ErrorCode;
-    use crate::chat::{Request, Sampling, Turn};
+    use crate::chat::{
+        Content, Effort, JsonSchema, Media, Opaque, Output, Part, Reasoning, Request, Sampling, Tool, ToolCall,
+        ToolChoice, ToolResult, Turn,
+    };
     use crate::provider::{Auth, EncodeContext, Ollama, Provider};
+    use crate::record::Issues;
     use serde_json::{Value, json};
 
     #[test]
@@ -177,6 +181,99 @@ mod tests {
             assert_eq!(body, serde_json::from_str::<Value>(fixture).unwrap());
             assert_eq!(http.url.as_str(), "http://localhost:11434/api/chat");
         }
+    }
+
+    fn written(ollama: &Ollama, model: &str, request: &Request) -> Result<Value, String> {
+        match ollama.encode(request, &EncodeContext::new(model)) {
+            Ok(http) => Ok(serde_json::from_slice(&http.body).unwrap()),
+            Err(error) => match error.issues() {
+                Some(Issues::Capability { capability, .. }) => Err(capability.clone()),
+                _ => Err(error.to_string()),
+            },
+        }
+    }
+
+    #[test]
+    fn tools_calls_and_results_are_written_as_in_the_fixture() {
+        let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+        let said = vec![
+            Part::Reasoning(Opaque::new("ollama", "Look up both.")),
+            Part::Reasoning(Opaque::new("anthropic", json!({"of": "another"}))),
+            Part::text("Let me look."),
+        ];
+        let calls = vec![
+            ToolCall::new("call_1", "get_weather", json!({"city": "Oslo"})),
+            ToolCall::new("call_2", "get_time", Value::Null),
+        ];
+        let results =
+            [ToolResult::json("call_1", json!({"temp_c": 4})), ToolResult::error("call_2", "station offline")];
+        let request = Request {
+            system: Some("Be brief.".into()),
+            history: vec![
+                Turn::user("Oslo or Lima?"),
+                Turn::Assistant { content: Some(Content::Parts(said)), tool_calls: calls },
+                Turn::tool_results(results),
+            ],
+            tools: vec![Tool::new("get_weather", "Current weather").parameters(schema), Tool::new("get_time", "")],
+            reasoning: Some(Reasoning::Budget(16_000)),
+            ..Request::user("Please compare.")
+        };
+        let fixture = include_str!("../../../fixtures/ollama/tools.request.json");
+        assert_eq!(written(&Ollama::new(), "example:8b", &request), Ok(serde_json::from_str(fixture).unwrap()));
+        let none = Request { tool_choice: ToolChoice::None, ..request.clone() };
+        assert_eq!(written(&Ollama::new(), "m", &none).unwrap().get("tools"), None);
+        let forced = Request { tool_choice: ToolChoice::Required, ..request.clone() };
+        assert_eq!(written(&Ollama::new(), "m", &forced), Err("tool_choice".to_owned()));
+        let single = Request { parallel_tool_calls: Some(false), ..request };
+        assert_eq!(written(&Ollama::new(), "m", &single), Err("parallel_tool_calls".to_owned()));
+    }
+
+    #[test]
+    fn parts_and_a_schema_are_written_as_in_the_fixture() {
+        let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+        let parts = vec![
+            Part::text("What is this?"),
+            Part::image("image/png", b"hi"),
+            Part::text("And that?"),
+            Part::image("image/png", b"ho"),
+        ];
+        let request = Request {
+            output: Output::Schema(JsonSchema::new("place", schema)),
+            reasoning: Some(Reasoning::Off),
+            ..Request::user(parts)
+        };
+        let http = Ollama::new().encode(&request, &EncodeContext::new("example:8b").streaming()).unwrap();
+        let fixture = include_str!("../../../fixtures/ollama/parts_and_schema.request.json");
+        assert_eq!(
+            serde_json::from_slice::<Value>(&http.body).unwrap(),
+            serde_json::from_str::<Value>(fixture).unwrap()
+        );
+        let json = Request { output: Output::Json, ..Request::user("Hi") };
+        assert_eq!(written(&Ollama::new(), "m", &json).unwrap()["format"], "json");
+        for (part, named) in [
+            (Part::image_url("https://example.com/cat.png"), "image_urls"),
+            (Part::Audio(Media::bytes("audio/wav", b"hi")), "audio"),
+            (Part::document("d", Media::bytes("text/plain", b"hi")), "documents"),
+        ] {
+            assert_eq!(written(&Ollama::new(), "m", &Request::user(part)), Err(named.to_owned()));
+        }
+    }
+
+    #[test]
+    fn reasoning_is_a_level_or_a_switch() {
+        let asking = |reasoning: Reasoning| Request { reasoning: Some(reasoning), ..Request::user("Hi") };
+        for (reasoning, think) in [
+            (Reasoning::Off, json!(false)),
+            (Effort::Minimal.into(), json!("low")),
+            (Effort::High.into(), json!("high")),
+            (Effort::XHigh.into(), json!("max")),
+            (Reasoning::Budget(5_000), json!("low")),
+        ] {
+            assert_eq!(written(&Ollama::new(), "m", &asking(reasoning)).unwrap()["think"], think);
+        }
+        let off = asking(Reasoning::Off);
+        assert_eq!(written(&Ollama::new(), "someone/gpt-oss:20b", &off), Err("reasoning off".to_owned()));
+        assert!(written(&Ollama::new().always_thinking(["thinker"]), "gpt-oss:20b", &off).is_ok());
     }
 
     #[test]

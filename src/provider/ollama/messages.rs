@@ -76,7 +76,7 @@ fn said<'a>(content: &'a Content, model: &str) -> Result<Message<'a>, LlmError> 
             Part::Image(image) => match &image.source {
                 MediaSource::Base64(data) => message.images.push(data),
                 MediaSource::Url(_) => {
-                    return Err(unsupported("ollama", model, "image URLs", "it takes pictures as bytes alone"));
+                    return Err(unsupported("ollama", model, "image_urls", "it takes pictures as bytes alone"));
                 }
             },
             Part::Reasoning(opaque) => {
