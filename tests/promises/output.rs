@@ -281,7 +281,7 @@ async fn reask_takes_its_place_in_the_limiter_and_uses_neither_retries_nor_their
     let waits: Vec<_> = times(&provider).windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(waits.iter().all(|wait| *wait >= 1000), "one request a second: {waits:?}");
     let budget = client.primary().retry_budget().expect("a budget");
-    assert_eq!((budget.attempts, budget.retries), (3, 1), "each run is a first attempt; the one retry is the 503's");
+    assert_eq!((budget.attempts, budget.retries), (3, 1), "the one retry is that of the 503");
 }
 
 #[tokio::test(start_paused = true)]
