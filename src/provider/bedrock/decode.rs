@@ -209,6 +209,7 @@ mod tests {
                 include_str!("../../../fixtures/bedrock/reasoning_and_cache.response.json"),
                 reply("Hello there.", FinishReason::Stop)
                     .with_reasoning("A greeting is enough.".to_owned())
+                    .with_opaque([thought("A greeting is enough.", Some("c2lnLWV4YW1wbGU="))])
                     .with_usage(usage(1112, 40, Some(1000), Some(100))),
             ),
             (
