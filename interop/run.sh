@@ -3,7 +3,7 @@
 #
 #   model     a small real model behind llama.cpp's own server
 #   aimock    a server of many protocols, with canned answers
-#   gate      the same for Bedrock, behind a gate that checks signatures
+#   gate      the same for Bedrock, behind a gate that checks signatures (../shared has it)
 #   llmock    a server that injects faults, and grades its client
 #   litellm   a gateway in front of the model and aimock
 #
@@ -25,10 +25,12 @@ for name in "$@"; do
   for needed in "$name" ${behind[$name]:-}; do wanted[$needed]=1; done
 done
 
-# All at the same time, and while the client is built. What fails is noticed where it is needed.
+# All at the same time, and while the client is built, with everything that it can speak. What fails is noticed where it is
+# needed.
 for name in "${!wanted[@]}"; do "install_$name" & done
-cargo build --quiet --example quickstart --example interop_client
+cargo build --quiet --all-features --example quickstart --example interop_client
 wait
 
+[ -z "${wanted[litellm]:-}" ] || ! [ -e "$home/litellm/installed" ] || launch_litellm
 for name in "$@"; do "with_$name"; done
 say "all good"

@@ -10,6 +10,8 @@ mod request;
 pub(crate) mod schema;
 mod tool;
 mod turn;
+#[cfg(feature = "schemars")]
+mod typed;
 mod usage;
 
 pub use chunk::{Chunk, Text, ToolCallDelta};

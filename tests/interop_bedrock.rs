@@ -33,8 +33,8 @@ fn gate() -> Option<String> {
     origin
 }
 
-fn client(bedrock: Bedrock, origin: &str, model: &str) -> Result<Client, ConfigError> {
-    let retry = Retry::new(2).base_delay(Duration::from_millis(10));
+fn client(bedrock: Bedrock, origin: &str, model: &str, retries: u32) -> Result<Client, ConfigError> {
+    let retry = Retry::new(retries).base_delay(Duration::from_millis(10));
     Client::builder(Target::new(bedrock.base_url(origin), model).retry(retry)).build()
 }
 
@@ -55,8 +55,8 @@ async fn every_model_body_and_token_is_signed_as_botocore_signs_it() -> Result<(
     let Some(origin) = gate() else { return Ok(()) };
     for model in MODELS {
         for token in [None, Some("FwoGZXIvYXdzEBYaDHVz+/=")] {
-            let client = client(signed(SECRET, token), &origin, model)?;
-            for words in ["hi", "Grüße aus Tromsø, 你好 🦀 \u{1}\t\"\\", &"long ".repeat(50_000)] {
+            let client = client(signed(SECRET, token), &origin, model, 0)?;
+            for words in ["hi", "Grüße aus Tromsø, 你好 🦀 \u{1}\t\"\\", &"long ".repeat(5_000)] {
                 let call = Call::user(words)
                     .system("Antworte kürzer.")
                     .history([Turn::user("Ça va ?"), Turn::assistant("Oui.")])
@@ -78,7 +78,7 @@ async fn the_headers_of_a_call_do_not_spoil_its_signature() -> Result<(), Box<dy
         .header("traceparent", "00-abc-def-01")
         .header("user-agent", "own/1")
         .request_id("call-1");
-    passes(client(signed(SECRET, None), &origin, MODELS[0])?.call(call).await)
+    passes(client(signed(SECRET, None), &origin, MODELS[0], 0)?.call(call).await)
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn a_wrong_secret_or_key_is_authorization_and_not_retried() -> Result<(), 
         (elsewhere, "InvalidSignatureException"),
         (Bedrock::bearer(REGION, "no-signature"), "MissingAuthenticationTokenException"),
     ] {
-        let outcome = client(bedrock, &origin, MODELS[0])?.call("hi").await;
+        let outcome = client(bedrock, &origin, MODELS[0], 2)?.call("hi").await;
         let error = outcome.err().ok_or("it succeeded")?;
         assert_eq!((error.kind(), error.code()), (ErrorKind::Api, Some(ErrorCode::Authorization)), "{error}");
         assert_eq!((error.status(), error.provider_type()), (Some(403), Some(kind)));

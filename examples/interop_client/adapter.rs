@@ -4,6 +4,8 @@ use super::Fault;
 use futures_core::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
+#[cfg(feature = "bedrock")]
+use steadfast::provider::Bedrock;
 use steadfast::provider::{
     Anthropic, AzureOpenAi, Credential, CredentialSource, Gemini, Ollama, OpenAi, OpenAiCompatible, OpenAiResponses,
     Provider,
@@ -16,6 +18,8 @@ pub(crate) const NAMES: &[&str] = &[
     "anthropic",
     "azure",
     "azure_deployment",
+    #[cfg(feature = "bedrock")]
+    "bedrock",
     "gemini",
     "ollama",
     "openai",
@@ -33,14 +37,15 @@ pub(crate) struct Subject {
     pub base_url: String,
     /// The model, where a scenario names none.
     pub model: String,
-    /// The key that the server knows.
+    /// The key that the server knows; for Bedrock `ID:SECRET`.
     pub key: String,
 }
 
 impl Subject {
-    /// The same with a key that the server does not know.
+    /// The same with a key, or the secret of one, that the server does not know.
     pub(crate) fn with_wrong_key(&self) -> Self {
-        Self { key: "not-the-key".to_owned(), ..self.clone() }
+        let id = self.key.split_inclusive(':').next().filter(|id| id.ends_with(':')).unwrap_or_default();
+        Self { key: format!("{id}not-the-key"), ..self.clone() }
     }
 
     /// The same, asking another model.
@@ -62,6 +67,11 @@ impl Subject {
             "anthropic" => Arc::new(Anthropic::new(key).base_url(url)),
             "azure" => Arc::new(AzureOpenAi::new(url).api_key(key)),
             "azure_deployment" => Arc::new(AzureOpenAi::new(url).api_key(key).api_version("2024-10-21")),
+            #[cfg(feature = "bedrock")]
+            "bedrock" => {
+                let (id, secret) = key.split_once(':').ok_or("a key for Bedrock is ID:SECRET")?;
+                Arc::new(Bedrock::with_credentials("us-east-1", id, secret, None).base_url(url))
+            }
             "gemini" => Arc::new(Gemini::new(key).base_url(url)),
             "ollama" => Arc::new(Ollama::new().api_key(key).base_url(url)),
             "openai" => Arc::new(OpenAi::new(key).base_url(url)),

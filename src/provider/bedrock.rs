@@ -4,13 +4,16 @@ mod decode;
 mod encode;
 mod family;
 mod sign;
+mod stream;
 
 pub use family::BedrockFamily;
 
 use super::anthropic::{self, AnthropicFamily};
 use super::endpoint::Endpoint;
 use super::env::env_var;
-use super::{Auth, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack};
+use super::{
+    Auth, Capabilities, EncodeContext, Failure, Framing, Head, HttpRequest, Provider, RulePack, StreamDecoder,
+};
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::record::{ConfigError, Problems};
@@ -189,12 +192,24 @@ impl Provider for Bedrock {
         problems.finish()
     }
 
+    fn capabilities(&self, _: &str) -> Capabilities {
+        Capabilities { stream: true, ..Capabilities::text() }
+    }
+
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
-        encode::encode(self, request, cx.model)
+        encode::encode(self, request, cx)
     }
 
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
         decode::decode(head, body)
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::AwsEventStream
+    }
+
+    fn stream_decoder(&self, _: &EncodeContext<'_>) -> Option<Box<dyn StreamDecoder>> {
+        Some(Box::new(stream::Decoder::default()))
     }
 
     fn rules(&self) -> &RulePack {

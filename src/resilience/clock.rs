@@ -4,12 +4,21 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
+/// How far the system's clock may run ahead before it is believed.
+const ASLEEP: Duration = Duration::from_secs(60);
+
 /// The wall time now: the system's time when it was first asked, plus the time that tokio's clock has counted since.
 #[allow(clippy::disallowed_methods)] // the one place that reads the system clock
 pub(crate) fn wall_now() -> SystemTime {
     static START: OnceLock<(SystemTime, Instant)> = OnceLock::new();
-    let now = Instant::now();
-    wall_from(*START.get_or_init(|| (SystemTime::now(), now)), now)
+    let (system, now) = (SystemTime::now(), Instant::now());
+    awake(wall_from(*START.get_or_init(|| (system, now)), now), system)
+}
+
+/// The time that was counted; the system's, where the count has missed some: a machine that sleeps counts nothing, and a
+/// signature of the time at which it fell asleep would never be accepted again.
+fn awake(counted: SystemTime, system: SystemTime) -> SystemTime {
+    if system.duration_since(counted).is_ok_and(|missed| missed > ASLEEP) { system } else { counted }
 }
 
 /// The wall time at `instant`.

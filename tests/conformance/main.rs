@@ -12,6 +12,7 @@ mod gemini;
 mod ollama;
 mod openai;
 mod responses;
+mod rounds;
 mod subject;
 mod suite;
 mod suite_forms;
@@ -121,3 +122,5 @@ conforms! { bedrock_bearer: crate::bedrock::BedrockBearer }
 conforms_beyond! { openai_chat_beyond: crate::openai::OpenAiChat }
 conforms_beyond! { openai_responses_beyond: crate::responses::Responses }
 conforms_beyond! { azure_chat_beyond: crate::azure::AzureChat }
+conforms_beyond! { gemini_generate_beyond: crate::gemini::GeminiGenerate }
+conforms_beyond! { vertex_generate_beyond: crate::gemini::VertexGenerate }

@@ -69,7 +69,7 @@ struct Text {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(clippy::struct_field_names)] // the provider's names
-struct Counts {
+pub(super) struct Counts {
     input_tokens: Count,
     output_tokens: Count,
     cache_read_input_tokens: Count,
@@ -99,7 +99,7 @@ pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failu
 }
 
 /// The reason in neutral words.
-fn finish_reason(reason: &str) -> FinishReason {
+pub(super) fn finish_reason(reason: &str) -> FinishReason {
     match reason {
         "end_turn" | "stop_sequence" => FinishReason::Stop,
         "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
@@ -136,7 +136,7 @@ fn append(whole: &mut String, part: Words) {
 impl Counts {
     /// The counts with the cache within the input; nothing when nothing was counted. Whether Bedrock's own total has the
     /// cache in it differs by model, so it is not read.
-    fn usage(&self) -> Option<Usage> {
+    pub(super) fn usage(&self) -> Option<Usage> {
         if self.input_tokens.0.is_none() && self.output_tokens.0.is_none() {
             return None;
         }

@@ -5,7 +5,7 @@ use super::family::family;
 use crate::LlmError;
 use crate::chat::Request;
 use crate::provider::refusal::{check_range, first_set, unsupported};
-use crate::provider::{HttpRequest, anthropic, json};
+use crate::provider::{EncodeContext, HttpRequest, anthropic, json};
 use crate::record::ErrorCode;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
@@ -20,10 +20,11 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// Objects of the body into which `extra` fields are merged.
 const MERGED: &[&str] = &["additionalModelRequestFields", "inferenceConfig"];
 
-pub(super) fn encode(bedrock: &Bedrock, request: &Request, model: &str) -> Result<HttpRequest, LlmError> {
+pub(super) fn encode(bedrock: &Bedrock, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
+    let model = cx.model;
     check(bedrock, request, model)?;
     let (base, headers) = bedrock.endpoint.request_line()?;
-    let url = url(base, model, "converse")?;
+    let url = url(base, model, if cx.stream { "converse-stream" } else { "converse" })?;
     let body = Body {
         system: request.system.as_deref().filter(has_words).map(|text| [Block::Text(text)]),
         messages: Messages(request.texts().filter(|(_, text)| has_words(text)).collect()),

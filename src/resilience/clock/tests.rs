@@ -42,3 +42,14 @@ fn later_is_as_late_as_asked_and_never_overflows() {
     assert!(later(now, Duration::MAX) > now + 24 * 365 * 29 * HOUR);
     assert!(later(later(now, Duration::MAX), Duration::MAX) >= later(now, Duration::MAX));
 }
+
+#[test]
+fn the_time_that_a_machine_slept_is_not_missed() {
+    let counted = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
+    let system = |seconds: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    // A paused clock stands still for the length of a test, or runs ahead.
+    for seconds in [0, 1_000, 1_030, 1_060] {
+        assert_eq!(awake(counted, system(seconds)), counted);
+    }
+    assert_eq!(awake(counted, system(4_600)), system(4_600));
+}

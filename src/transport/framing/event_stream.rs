@@ -33,7 +33,7 @@ impl EventStream {
                 && let Some(whole) = rest.get(..length)
             {
                 self.given = Some(message(whole)?);
-                body.read(length);
+                body.read_to(body.at() + length);
                 return Ok(true);
             }
             let known = length(&self.carried, max)?;
@@ -41,7 +41,7 @@ impl EventStream {
             let more = &rest[..rest.len().min(missing)];
             self.carried.extend_from_slice(more);
             let enough = more.len() == missing;
-            body.read(more.len());
+            body.read_to(body.at() + more.len());
             if enough && known.is_some() {
                 self.given = Some(message(&self.carried)?);
                 empty(&mut self.carried);
