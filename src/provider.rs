@@ -46,7 +46,9 @@ pub use failure::{AnswerFault, Failure, TransportFault};
 pub use gemini::{Gemini, GeminiFamily, GeminiLevel, GeminiThinking, JsonBesideTools};
 pub use headers::Headers;
 pub use ollama::Ollama;
-pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
+pub use openai::{
+    ForcedTools, ModelFamily, OpenAi, Quirks, ReasoningEcho, ReasoningForm, SamplingRule, TokenField, ToolIds,
+};
 pub use preset::{Placeholder, Preset};
 pub(crate) use refusal::unsupported;
 pub use responses::OpenAiResponses;

@@ -8,7 +8,7 @@ pub(crate) mod testing;
 
 pub use cut::{CustomFraming, Cut, CutFrames};
 pub use draft::Draft;
-pub(super) use draft::malformed;
+pub(super) use draft::{arguments, malformed};
 pub(super) use stencil::Stencil;
 
 use super::AnswerFault;
