@@ -10,6 +10,7 @@ mod budget;
 mod chaos;
 mod codes;
 mod config;
+mod conversation;
 mod drops;
 mod errors;
 mod fallback;

@@ -21,21 +21,26 @@ pub(super) struct Origin<'a> {
 
 /// The signature of a part that is no call.
 pub(super) fn of_words(origin: Origin<'_>, signature: &str, is_thought: bool, is_empty: bool) -> Opaque {
-    let mut part = fields([("thoughtSignature", Some(signature)), ("model", origin.model)]);
+    let mut part = fields([("thoughtSignature", Some(signature))]);
     if is_thought {
         part.insert("thought".to_owned(), true.into());
     }
     if is_thought || is_empty {
         part.insert("text".to_owned(), "".into());
     }
-    Opaque::new(origin.protocol, part)
+    origin.opaque(part)
 }
 
 /// What belongs to a call: the id that Gemini gave it, and its signature.
 pub(super) fn of_call(origin: Origin<'_>, id: Option<&str>, signature: Option<&str>) -> Option<Opaque> {
-    let model = origin.model.filter(|_| signature.is_some());
-    let own = fields([("id", id), ("thoughtSignature", signature), ("model", model)]);
-    (!own.is_empty()).then(|| Opaque::new(origin.protocol, own))
+    let own = fields([("id", id), ("thoughtSignature", signature)]);
+    (!own.is_empty()).then(|| origin.opaque(own))
+}
+
+impl Origin<'_> {
+    fn opaque(self, data: Map<String, Value>) -> Opaque {
+        Opaque::new(self.protocol, data).of_model(self.model.map(str::to_owned))
+    }
 }
 
 fn fields<const N: usize>(fields: [(&str, Option<&str>); N]) -> Map<String, Value> {
@@ -65,19 +70,21 @@ pub(super) struct OfCall<'a> {
 /// The signature of a part that is no call, where it goes to this model.
 pub(super) fn read<'a>(opaque: &'a Opaque, protocol: &str, model: &str) -> Option<Signed<'a>> {
     let part = opaque.for_protocol(protocol)?;
-    let signature = signature_for(part, model)?;
+    let signature = signature_for(opaque, part, model)?;
     Some(Signed { signature, is_thought: part["thought"] == true, is_apart: part.get("text").is_some() })
 }
 
 /// What belongs to a call, as far as it goes to this model.
 pub(super) fn read_call<'a>(opaque: &'a Opaque, protocol: &str, model: &str) -> Option<OfCall<'a>> {
     let own = opaque.for_protocol(protocol)?;
-    Some(OfCall { id: own["id"].as_str(), signature: signature_for(own, model) })
+    Some(OfCall { id: own["id"].as_str(), signature: signature_for(opaque, own, model) })
 }
 
-fn signature_for<'a>(own: &'a Value, model: &str) -> Option<&'a str> {
-    let signature = own["thoughtSignature"].as_str()?;
-    own["model"].as_str().is_none_or(|signer| is_the_same(name_of(signer), name_of(model))).then_some(signature)
+fn signature_for<'a>(opaque: &Opaque, own: &'a Value, model: &str) -> Option<&'a str> {
+    let signer = opaque.model.as_deref();
+    own["thoughtSignature"]
+        .as_str()
+        .filter(|_| signer.is_none_or(|signer| is_the_same(name_of(signer), name_of(model))))
 }
 
 /// Whether two names may be of one model. Those that name a generation are compared; of an alias or a tuned model nobody

@@ -89,7 +89,7 @@ fn texts(told: &Told) -> Vec<&str> {
 }
 
 fn signed(data: Value) -> Opaque {
-    Opaque::new("gemini", data)
+    Opaque::new("gemini", data).of_model("gemini-4-argon".to_owned())
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn words_and_thoughts_come_piece_by_piece_and_the_last_count_holds() {
     assert_eq!(reply.provider_request_id(), Some("fx-0005"));
     let usage = Usage { cached_input: Some(8), reasoning: Some(9), ..Usage::new(12, 12) };
     assert_eq!(reply.usage(), Some(&usage));
-    let signature = json!({"thoughtSignature": "c2lnLWV4YW1wbGUz", "text": "", "model": "gemini-4-argon"});
+    let signature = json!({"thoughtSignature": "c2lnLWV4YW1wbGUz", "text": ""});
     assert_eq!(reply.opaque(), [signed(signature)]);
 }
 
@@ -128,7 +128,7 @@ fn a_call_comes_whole_with_its_signature() {
     assert_eq!((part.index, part.id.as_deref(), part.name.as_deref()), (0, Some("fc3"), Some("get_weather")));
     assert_eq!((part.arguments.as_str(), part.complete), (r#"{"city":"Oslo"}"#, true));
     let reply = told.outcome.unwrap();
-    let own = json!({"id": "fc3", "thoughtSignature": "c2lnLWV4YW1wbGU0", "model": "gemini-4-argon"});
+    let own = json!({"id": "fc3", "thoughtSignature": "c2lnLWV4YW1wbGU0"});
     let call = ToolCall::new("fc3", "get_weather", json!({"city": "Oslo"})).with_opaque(signed(own));
     assert_eq!((reply.tool_calls(), reply.finish_reason()), (&[call][..], FinishReason::ToolCalls));
 }
@@ -141,7 +141,7 @@ fn calls_without_ids_get_one_each() {
         calls,
         [("get_weather", json!({"city": "Oslo"})), ("get_weather", json!({"city": "Lima"})), ("get_time", json!({})),]
     );
-    let signature = json!({"thoughtSignature": "c2lnLWV4YW1wbGU1", "model": "gemini-4-argon"});
+    let signature = json!({"thoughtSignature": "c2lnLWV4YW1wbGU1"});
     assert_eq!(reply.tool_calls()[0].opaque, Some(signed(signature)));
     assert_eq!((reply.text(), reply.tool_calls()[1].opaque.as_ref()), ("Let me look.", None));
 

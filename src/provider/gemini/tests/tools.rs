@@ -16,18 +16,16 @@ fn tools() -> Vec<Tool> {
 }
 
 fn own(data: Value) -> Opaque {
-    Opaque::new("gemini", data)
+    Opaque::new("gemini", data).of_model("gemini-4-argon".to_owned())
 }
 
 /// Two parallel calls that Gemini made, the first one signed, and their results the other way round.
 fn signed_conversation() -> Request {
-    let signature = json!({"id": "fc1", "thoughtSignature": "c2lnLWV4YW1wbGUy", "model": "gemini-4-argon"});
-    let reply = Reply::new("Let me look.")
-        .with_opaque([own(json!({"thoughtSignature": "c2ln", "model": "gemini-4-argon"}))])
-        .with_tool_calls([
-            ToolCall::new("fc1", "get_weather", json!({"city": "Oslo"})).with_opaque(own(signature)),
-            ToolCall::new("fc2", "get_weather", json!({"city": "Lima"})).with_opaque(own(json!({"id": "fc2"}))),
-        ]);
+    let signature = json!({"id": "fc1", "thoughtSignature": "c2lnLWV4YW1wbGUy"});
+    let reply = Reply::new("Let me look.").with_opaque([own(json!({"thoughtSignature": "c2ln"}))]).with_tool_calls([
+        ToolCall::new("fc1", "get_weather", json!({"city": "Oslo"})).with_opaque(own(signature)),
+        ToolCall::new("fc2", "get_weather", json!({"city": "Lima"})).with_opaque(own(json!({"id": "fc2"}))),
+    ]);
     let results = [ToolResult::error("fc2", "station offline"), ToolResult::json("fc1", json!({"temp_c": 4}))];
     Request {
         history: vec![Turn::user("Oslo and Lima?"), reply.to_turn(), Turn::tool_results(results)],
