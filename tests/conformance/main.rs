@@ -124,3 +124,7 @@ conforms_beyond! { openai_responses_beyond: crate::responses::Responses }
 conforms_beyond! { azure_chat_beyond: crate::azure::AzureChat }
 conforms_beyond! { gemini_generate_beyond: crate::gemini::GeminiGenerate }
 conforms_beyond! { vertex_generate_beyond: crate::gemini::VertexGenerate }
+#[cfg(feature = "bedrock")]
+conforms_beyond! { bedrock_signed_beyond: crate::bedrock::BedrockSigned }
+#[cfg(feature = "bedrock")]
+conforms_beyond! { bedrock_bearer_beyond: crate::bedrock::BedrockBearer }
