@@ -3,8 +3,10 @@
 mod decode;
 mod encode;
 mod family;
+mod messages;
 mod sign;
 mod stream;
+mod tools;
 
 pub use family::BedrockFamily;
 
@@ -193,7 +195,17 @@ impl Provider for Bedrock {
     }
 
     fn capabilities(&self, _: &str) -> Capabilities {
-        Capabilities { stream: true, ..Capabilities::text() }
+        Capabilities {
+            documents: true,
+            images: true,
+            json: true,
+            parallel_tool_calls: true,
+            schema: true,
+            stream: true,
+            tool_choice: true,
+            tools: true,
+            ..Capabilities::text()
+        }
     }
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {

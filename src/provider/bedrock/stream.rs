@@ -1,6 +1,7 @@
 //! A streamed answer in Converse's words: binary frames whose names say what they are.
 
 use super::decode::{Counts, finish_reason};
+use super::tools::OUTPUT_TOOL;
 use crate::chat::{FinishReason, Opaque, ToolCallDelta};
 use crate::provider::lenient::{Brief, Fields};
 use crate::provider::{AnswerFault, Draft, Frame, StreamDecoder, json};
@@ -17,6 +18,9 @@ pub(super) struct Decoder {
     calls: Vec<(u64, usize)>,
     /// The block of reasoning that is being written.
     thought: Thought,
+    /// The block of the tool that stands for the form of the answer: its input is the text.
+    output: Option<u64>,
+    as_json: bool,
     /// Whether the model has stopped. The counts come after it, and then the body ends.
     stopped: bool,
 }
@@ -46,7 +50,10 @@ impl StreamDecoder for Decoder {
             }
             "messageStop" => {
                 let Stop { stop_reason } = json::read_frame(frame.data)?;
-                let reason = finish_reason(stop_reason.text());
+                let mut reason = finish_reason(stop_reason.text());
+                if reason == FinishReason::ToolCalls && self.as_json && draft.tool_calls() == 0 {
+                    reason = FinishReason::Stop;
+                }
                 draft.finish(reason);
                 if reason == FinishReason::ContentFilter {
                     draft.filtered([stop_reason.text().to_owned()]);
@@ -79,6 +86,10 @@ impl Decoder {
     fn start(&mut self, start: Start<'_>, draft: &mut Draft) {
         let Fields(begun) = start.start;
         if let Some(tool) = begun.tool_use {
+            if tool.name.text() == OUTPUT_TOOL {
+                (self.output, self.as_json) = (Some(start.content_block_index), true);
+                return;
+            }
             let call = draft.tool_calls().max(self.calls.last().map_or(0, |(_, call)| call + 1));
             let (id, name) = (tool.tool_use_id.0.into_owned(), tool.name.0.into_owned());
             draft.tool_call(ToolCallDelta::new(call).id(id).name(name));
@@ -92,7 +103,9 @@ impl Decoder {
             draft.text(part.text.text().to_owned());
         }
         let input = part.tool_use.0.input.text();
-        if !input.is_empty()
+        if !input.is_empty() && self.output == Some(delta.content_block_index) {
+            draft.text(input.to_owned());
+        } else if !input.is_empty()
             && let Some((_, call)) = self.calls.iter().find(|(block, _)| *block == delta.content_block_index)
         {
             draft.tool_call(ToolCallDelta::new(*call).arguments(input));
