@@ -19,9 +19,6 @@ pub(super) struct Breach {
 
 /// Holds a reply to what was asked, and keeps in it what was learned on the way: the JSON that it is.
 pub(super) fn validate(request: &Request, expected: &Expected, reply: &mut Reply) -> Result<(), Breach> {
-    if let (Output::Schema(output), true) = (&request.output, request.tools.is_empty()) {
-        reply.take_call_for_text(&output.name);
-    }
     tools::check(request, expected, reply)?;
     if request.output.is_text() {
         return Ok(());
