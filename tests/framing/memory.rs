@@ -10,7 +10,7 @@ static ALLOCATOR: CountingAlloc = CountingAlloc;
 
 /// Reads pieces over and over. Returns allocations of a round, once the buffers have grown.
 fn allocations(framing: Framing, pieces: &[&'static [u8]]) -> u64 {
-    let mut framer = Framer::new(framing);
+    let mut framer = Framer::new(framing.clone());
     let mut round = || {
         let before = count();
         for piece in pieces {
@@ -35,7 +35,7 @@ fn events_cost_no_allocation_whole_or_cut_or_joined() {
 #[test]
 fn a_huge_event_leaves_no_memory_behind() {
     for framing in [Framing::Sse, Framing::Ndjson] {
-        let mut framer = Framer::new(framing);
+        let mut framer = Framer::new(framing.clone());
         let before = count();
         framer.push(Bytes::from_static(b"data: "));
         for _ in 0..64 {

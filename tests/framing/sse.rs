@@ -110,6 +110,26 @@ fn the_end_of_the_body_ends_the_last_event() {
     assert_eq!(sse("data: 1\n\n: bye"), Outcome::whole([Owned::of("1")]));
 }
 
+/// Gemini's errors come so in the middle of a stream, and those of gateways.
+#[test]
+fn lines_of_bare_json_are_data() {
+    let error = "{\"error\":{\"code\":503}}";
+    for (bare, data) in [
+        (format!("{error}\n\n"), error),
+        (format!("[{error}]\r\n\r\n"), "[{\"error\":{\"code\":503}}]"),
+        ("{\n  \"error\": {\n    \"code\": 503\n  }\n}\n\n".to_owned(), "{\n  \"error\": {\n    \"code\": 503\n  }\n}"),
+    ] {
+        let body = format!("data: 1\n\n{bare}data: 2\n\n");
+        assert_eq!(sse(&body), Outcome::whole(["1", data, "2"].map(Owned::of)), "{body:?}");
+    }
+    assert_eq!(sse(&format!("event: error\n{error}\n\n")), Outcome::whole([Owned::named("error", error)]));
+    for end in ["", "\n"] {
+        let body = format!("data: 1\n\n{error}{end}");
+        assert_eq!(sse(&body), Outcome::whole([Owned::of("1"), Owned::of(error).torn()]), "{end:?}");
+    }
+    assert_eq!(sse("data: 1\n{\"a\":2}\n\n"), Outcome::whole([Owned::of("1")]), "behind data it is no field");
+}
+
 #[test]
 fn a_body_that_breaks_off_before_the_data_is_mid_frame() {
     for body in ["event: message_st", "event: a\n", "event: a\nda", "da", "id: 7"] {

@@ -90,7 +90,8 @@ fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => (name, colon, value).prop_map(|(name, colon, value)| format!("{name}{colon}{value}")),
         4 => Just(String::new()),
-        1 => "[^\r\n]{0,8}",
+        // Bare JSON is data here, and to the standard it is nothing.
+        1 => "[^\r\n{\\[][^\r\n]{0,7}",
     ]
 }
 

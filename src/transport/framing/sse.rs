@@ -2,6 +2,9 @@
 //!
 //! Line by line: a field adds to the event, a blank line gives it. Of the fields only `data` and `event` matter here; `id` and
 //! `retry` are for a client that reconnects by itself, which a `POST` that costs money must never do.
+//!
+//! A line that is no field is ignored, unless it begins as JSON does: servers write an error without `data:` before it, over
+//! one line or several (Google documents it, gateways do it). Such lines are data until the blank line.
 
 use super::body::Body;
 use super::held::{Held, empty};
@@ -19,6 +22,8 @@ pub(super) struct Sse {
     /// The name of the event.
     event: String,
     event_is_invalid: bool,
+    /// The data is lines of JSON that are no fields.
+    bare: bool,
     /// Bytes of the event before the current line.
     size: usize,
     /// The first line, which may start with a byte order mark, was read.
@@ -41,6 +46,8 @@ enum Given {
 
 /// What a line that is not blank means. A value by where it starts.
 enum Field {
+    /// JSON that is no field.
+    Bare,
     Data(usize),
     Event(usize),
     Ignored,
@@ -129,6 +136,10 @@ impl Sse {
     fn take(&mut self, piece: &[u8], start: usize, end: usize) {
         let line = &piece[start..end];
         match self.field(line) {
+            Field::Bare => {
+                self.bare = true;
+                self.data.add_from_piece(piece, start, end);
+            }
             Field::Data(value) => self.data.add_from_piece(piece, start + value, end),
             Field::Event(value) => self.name(&line[value..]),
             Field::Ignored => {}
@@ -141,6 +152,10 @@ impl Sse {
         let mut line = mem::take(&mut self.line);
         let length = line.len();
         match self.field(&line) {
+            Field::Bare => {
+                self.bare = true;
+                self.data.add_from_buffer(piece, &mut line, 0);
+            }
             Field::Data(value) => self.data.add_from_buffer(piece, &mut line, value),
             Field::Event(value) => self.name(&line[value..]),
             Field::Ignored => {}
@@ -157,7 +172,19 @@ impl Sse {
         let value = |name: &str| Some(start + value(&line[start..], name)?);
         match value("data") {
             Some(value) => Field::Data(value),
-            None => value("event").map_or(Field::Ignored, Field::Event),
+            None => match value("event") {
+                Some(value) => Field::Event(value),
+                None if self.is_bare(line) => Field::Bare,
+                None => Field::Ignored,
+            },
+        }
+    }
+
+    /// Whether a line that is no field is JSON, or goes on with it.
+    fn is_bare(&self, line: &[u8]) -> bool {
+        match line.first() {
+            Some(b'{' | b'[') => self.bare || !self.data.is_some(),
+            first => self.bare && first != Some(&b':'),
         }
     }
 
@@ -193,7 +220,7 @@ impl Sse {
     /// The body ended. If the event has data it is given, whether or not its lines had an end; if not, it stays as it is.
     fn finish(&mut self) -> Result<bool, FrameFault> {
         let mark = self.mark(&self.line);
-        if self.data.is_some() || value(&self.line[mark..], "data").is_some() {
+        if self.data.is_some() || value(&self.line[mark..], "data").is_some() || self.is_bare(&self.line) {
             self.take_gathered(&[]);
             return self.give(Given::Torn);
         }
@@ -205,6 +232,7 @@ impl Sse {
         self.data.forget();
         self.event.clear();
         self.event_is_invalid = false;
+        self.bare = false;
         self.size = 0;
         self.given = Given::Not;
     }
