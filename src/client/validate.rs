@@ -8,6 +8,7 @@ use crate::chat::schema::fit;
 use crate::chat::{FinishReason, Output, Reply, Request};
 use crate::record::{ErrorCode, Issues, SchemaMismatch};
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How an answer does not keep to what was asked.
@@ -75,7 +76,7 @@ fn listed(mismatches: &[SchemaMismatch]) -> String {
     };
     let mut line = mismatches.iter().take(TOLD).map(told).collect::<Vec<_>>().join("; ");
     if mismatches.len() > TOLD {
-        line.push_str(&format!("; and {} more", mismatches.len() - TOLD));
+        _ = write!(line, "; and {} more", mismatches.len() - TOLD);
     }
     line
 }

@@ -38,6 +38,7 @@ pub(super) trait Protocol: fmt::Debug + Send + Sync {
 
 /// What of a request an answer depends on.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // each is an answer of its own
 pub(super) struct Asked {
     pub(super) model: String,
     /// The last message of the user.

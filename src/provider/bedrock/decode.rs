@@ -53,6 +53,7 @@ struct Block {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[allow(clippy::struct_field_names)] // the provider's names
 struct ToolUse {
     tool_use_id: Words,
     name: Words,
