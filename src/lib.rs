@@ -28,12 +28,12 @@ pub mod resilience;
 pub mod testing;
 pub mod transport;
 
+#[cfg(feature = "schemars")]
+pub use client::Extracted;
 pub use client::{
     Call, CallOptions, CaptureBodies, Client, ClientBuilder, FallbackContext, FallbackDecision, ReplyStream, Target,
     TargetHandle, TargetKey, TargetRef, default_fallback,
 };
-#[cfg(feature = "schemars")]
-pub use client::Extracted;
 pub use error::LlmError;
 pub use http;
 pub use record::{ConfigError, ErrorCode, ErrorKind};

@@ -95,9 +95,9 @@ fn object(mut schema: JsonSchema) -> (JsonSchema, bool) {
     };
     let name = format!("{}_value", schema.name);
     let here = format!("#/$defs/{name}");
-    let refers = definitions.values_mut().fold(move_root(&mut inner, &here), |refers, definition| {
-        move_root(definition, &here) || refers
-    });
+    let refers = definitions
+        .values_mut()
+        .fold(move_root(&mut inner, &here), |refers, definition| move_root(definition, &here) || refers);
     let value = if refers {
         definitions.insert(name, inner);
         json!({"$ref": here})

@@ -14,8 +14,7 @@ pub use family::{GeminiFamily, GeminiLevel, GeminiThinking, JsonBesideTools};
 use super::endpoint::Endpoint;
 use super::env::env_key;
 use super::{
-    Auth, Capabilities, CredentialSource, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack,
-    StreamDecoder,
+    Auth, Capabilities, CredentialSource, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, StreamDecoder,
 };
 use crate::LlmError;
 use crate::chat::{EffortBudgets, Reply, Request};

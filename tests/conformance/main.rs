@@ -122,3 +122,5 @@ conforms! { bedrock_bearer: crate::bedrock::BedrockBearer }
 conforms_beyond! { openai_chat_beyond: crate::openai::OpenAiChat }
 conforms_beyond! { openai_responses_beyond: crate::responses::Responses }
 conforms_beyond! { azure_chat_beyond: crate::azure::AzureChat }
+conforms_beyond! { anthropic_messages_beyond: crate::anthropic::AnthropicMessages }
+conforms_beyond! { ollama_chat_beyond: crate::ollama::OllamaChat }

@@ -22,7 +22,8 @@ fn asking(turns: Vec<Turn>) -> Call {
 
 /// Two calls with thoughts before them, then an answer.
 fn scripted(fake: FakeProviderBuilder) -> FakeProviderBuilder {
-    let calls = Answer::tool_call("get_weather", r#"{"city":"Oslo"}"#).and_tool_call("get_weather", r#"{"city":"Lima"}"#);
+    let calls =
+        Answer::tool_call("get_weather", r#"{"city":"Oslo"}"#).and_tool_call("get_weather", r#"{"city":"Lima"}"#);
     fake.then(calls.reasoning("Look up both.")).then(Answer::text("Lima is warmer.").reasoning("Easy."))
 }
 
@@ -54,7 +55,7 @@ async fn anthropic_takes_its_thoughts_calls_and_results_back() -> Outcome {
     for (model, streamed) in [(SONNET, false), (SONNET, true), ("claude-haiku-4-5", false), ("claude-opus-5-5", true)] {
         let fake = scripted(FakeProvider::anthropic()).start().await?;
         let client = client(Anthropic::new("k").base_url(&fake.base_url()), model)?;
-        let body = round(&fake, &client, streamed).await?.json().ok_or("no JSON")?;
+        let body = round(&fake, &client, streamed).await?.json()?;
         let (said, answered) = (&body["messages"][1]["content"], &body["messages"][2]["content"]);
         assert_eq!((&said[0]["type"], &said[0]["thinking"]), (&json!("thinking"), &json!("Look up both.")), "{model}");
         assert_eq!((&said[1]["type"], &said[2]["type"]), (&json!("tool_use"), &json!("tool_use")));
@@ -68,7 +69,7 @@ async fn ollama_takes_its_thoughts_calls_and_results_back() -> Outcome {
     for streamed in [false, true] {
         let fake = scripted(FakeProvider::ollama()).start().await?;
         let client = client(Ollama::new().base_url(&fake.base_url()), "example:8b")?;
-        let body = round(&fake, &client, streamed).await?.json().ok_or("no JSON")?;
+        let body = round(&fake, &client, streamed).await?.json()?;
         let (said, answered) = (&body["messages"][1], &body["messages"][2]);
         assert_eq!(said["thinking"], "Look up both.");
         assert_eq!((&answered["role"], &answered["tool_name"]), (&json!("tool"), &json!("get_weather")));
@@ -103,7 +104,7 @@ async fn a_conversation_goes_on_at_another_provider() -> Outcome {
     let called = first.call(asking(Vec::new())).await?;
     let reply = second.call(asking(vec![called.to_turn(), results(&called)])).await?;
     assert_eq!(reply.text(), "Lima.");
-    let body = ollama.journal()[0].json().ok_or("no JSON")?;
+    let body = ollama.journal()[0].json()?;
     assert_eq!(body["messages"][1].get("thinking"), None, "another protocol's thoughts stay where they are");
 
     // And back: calls that nobody had thought about.

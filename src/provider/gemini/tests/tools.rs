@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::chat::{
-    Document, Effort, EffortBudgets, JsonSchema, Media, Opaque, Output, Part, Reasoning, Tool, ToolCall, ToolChoice, ToolResult,
+    Document, Effort, EffortBudgets, JsonSchema, Media, Opaque, Output, Part, Reasoning, Tool, ToolCall, ToolChoice,
+    ToolResult,
 };
 
 fn weather() -> Tool {
