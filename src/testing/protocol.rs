@@ -50,10 +50,20 @@ pub(super) struct Asked {
     pub(super) stream_usage: bool,
     /// Whether reasoning comes sealed, to be sent back, where the protocol does so when asked.
     pub(super) encrypted_reasoning: bool,
+    /// The tool that the answer has to call, where the request names one and the fake plays along.
+    pub(super) forced: Option<Forced>,
     /// Whether a stream comes as a JSON list, where the protocol has that too.
     pub(super) stream_list: bool,
     /// The one tool that is to be called, where a dialect tells.
     pub(super) forced_tool: Option<String>,
+}
+
+/// A tool that an answer has to call.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Forced {
+    pub(super) name: String,
+    /// The only argument, where the schema has one alone.
+    pub(super) only: Option<String>,
 }
 
 impl Asked {

@@ -128,3 +128,5 @@ conforms_beyond! { vertex_generate_beyond: crate::gemini::VertexGenerate }
 conforms_beyond! { bedrock_signed_beyond: crate::bedrock::BedrockSigned }
 #[cfg(feature = "bedrock")]
 conforms_beyond! { bedrock_bearer_beyond: crate::bedrock::BedrockBearer }
+conforms_beyond! { anthropic_messages_beyond: crate::anthropic::AnthropicMessages }
+conforms_beyond! { ollama_chat_beyond: crate::ollama::OllamaChat }

@@ -1,6 +1,7 @@
 //! What the provider checks of thinking, sampling, tools and the form of the answer.
 
 use super::{Refusal, UNSAMPLED, has_words};
+use crate::testing::protocol::Forced;
 use serde_json::{Map, Value};
 
 /// Families that are always forced to think, or think between tools at the least: they are not forced to anything else.
@@ -142,6 +143,17 @@ fn check_choice(body: &Map<String, Value>, model: &str, thinks: Thinks) -> Resul
         _ => return Err("tool_choice: Input tag does not match any of the expected tags".into()),
     }
     Ok(())
+}
+
+/// The tool that the model is forced to call.
+pub(super) fn forced(body: &Map<String, Value>) -> Option<Forced> {
+    let choice = body.get("tool_choice").filter(|choice| choice["type"] == "tool")?;
+    let tool = tools(body).iter().find(|tool| tool["name"] == choice["name"])?;
+    let only = match tool["input_schema"]["properties"].as_object() {
+        Some(properties) if properties.len() == 1 => properties.keys().next().cloned(),
+        _ => None,
+    };
+    Some(Forced { name: tool["name"].as_str()?.to_owned(), only })
 }
 
 fn check_output(body: &Map<String, Value>) -> Result<(), Refusal> {
