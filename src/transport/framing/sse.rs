@@ -183,7 +183,8 @@ impl Sse {
     fn is_bare(&self, line: &[u8]) -> bool {
         match line.first() {
             Some(b'{' | b'[') => self.bare || !self.data.is_some(),
-            first => self.bare && first != Some(&b':'),
+            None | Some(b':') => false,
+            Some(_) => self.bare,
         }
     }
 
