@@ -7,7 +7,7 @@ mod encode;
 mod family;
 mod messages;
 mod stream;
-mod thinking;
+pub(super) mod thinking;
 mod tools;
 
 #[cfg(feature = "bedrock")]

@@ -4,6 +4,7 @@ mod decode;
 mod encode;
 mod family;
 mod messages;
+mod reasoning;
 mod sign;
 mod stream;
 mod tools;
@@ -195,12 +196,13 @@ impl Provider for Bedrock {
         problems.finish()
     }
 
-    fn capabilities(&self, _: &str) -> Capabilities {
+    fn capabilities(&self, model: &str) -> Capabilities {
         Capabilities {
             documents: true,
             images: true,
             json: true,
             parallel_tool_calls: true,
+            reasoning: reasoning::Form::of(model).is_some(),
             schema: true,
             stream: true,
             tool_choice: true,

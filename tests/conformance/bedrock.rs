@@ -103,6 +103,9 @@ fn asked(received: &Received) -> Asked {
 
 /// Claude has a format for its answers, and a switch for parallel calls.
 impl Beyond for BedrockSigned {
+    const CAPABLE: &'static str = "anthropic.claude-3-7-sonnet-20250219-v1:0";
+    const THINKER: Option<&'static str> = Some("anthropic.claude-3-7-sonnet-20250219-v1:0");
+    const REASONING_GOES_BACK: bool = true;
     /// Arguments are an object by the protocol.
     const ARGUMENTS_ARE_TEXT: bool = false;
 
@@ -151,7 +154,7 @@ fn asked_beyond(received: &Received) -> AskedBeyond {
         images: of("image").iter().map(|image| text(&image["source"]["bytes"])).collect(),
         json: any,
         schema: format.or(form.filter(|_| !any)),
-        reasoning: None,
+        reasoning: body["additionalModelRequestFields"].get("thinking").cloned(),
         reasoned: !of("reasoningContent").is_empty(),
         tools,
     }
