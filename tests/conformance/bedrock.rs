@@ -154,7 +154,11 @@ fn asked_beyond(received: &Received) -> AskedBeyond {
         images: of("image").iter().map(|image| text(&image["source"]["bytes"])).collect(),
         json: any,
         schema: format.or(form.filter(|_| !any)),
-        reasoning: body["additionalModelRequestFields"].get("thinking").cloned(),
+        reasoning: {
+            let fields = &body["additionalModelRequestFields"];
+            let (form, effort) = (&fields["thinking"], &fields["output_config"]);
+            (!form.is_null() || !effort.is_null()).then(|| json!([form, effort]))
+        },
         reasoned: !of("reasoningContent").is_empty(),
         tools,
     }
