@@ -150,7 +150,7 @@ mod tests {
         fn fetch(&self) -> BoxFuture<'_, Result<Credential, LlmError>> {
             Box::pin(async {
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                let number = self.tokens.fetch_add(1, SeqCst);
+                let number = self.0.fetch_add(1, SeqCst);
                 Ok(Credential::new(format!("token-{number}")).expires_in(Duration::from_secs(300)))
             })
         }

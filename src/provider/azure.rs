@@ -181,9 +181,10 @@ impl Provider for AzureOpenAi {
 mod tests {
     use super::*;
     use crate::ErrorCode;
-    use crate::chat::{FinishReason, Sampling};
-    use crate::provider::{Classified, Credential};
+    use crate::chat::{FinishReason, Reply, Sampling};
+    use crate::provider::{Classified, Credential, Head};
     use crate::record::Issues;
+    use bytes::Bytes;
     use futures_core::future::BoxFuture;
     use http::{HeaderMap, StatusCode};
     use serde_json::Value;
