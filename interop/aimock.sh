@@ -2,7 +2,7 @@
 # the model.
 
 aimock_key=aimock-wants-this
-aimock_port=
+aimock_port="$(free_port)"
 aimock=
 
 install_aimock() { from_npm aimock @copilotkit/aimock@1.43.0; }
@@ -18,7 +18,6 @@ serve_aimock() {
 # Unless it runs.
 start_aimock() {
   [ -n "$aimock" ] && kill -0 "$aimock" 2>/dev/null && return 0
-  aimock_port="$(free_port)"
   serve_aimock aimock "$aimock_port" "AIMOCK_API_KEYS=$aimock_key"
   aimock="$started"
 }

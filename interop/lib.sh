@@ -44,22 +44,32 @@ installed() {
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# start NAME URL COMMAND...: starts a server that ends with this script, and waits until it answers at the URL. Its pid is
-# in $started, what it says in NAME.log.
-start() {
-  local name="$1" url="$2"; shift 2
+# launch NAME COMMAND...: starts a server that ends with this script. Its pid is in $started, what it says in NAME.log.
+launch() {
+  local name="$1"; shift
   "$@" >"$home/$name.log" 2>&1 </dev/null &
   started=$!
   pids+=("$started")
-  local until=$((SECONDS + 180))
+}
+
+# answers NAME PID URL: waits until the server does.
+answers() {
+  local until=$((SECONDS + 300))
   while [ "$SECONDS" -lt "$until" ]; do
     # 501: one that answers, but to nothing that is not posted.
-    case "$(curl --silent --max-time 1 --output /dev/null --write-out '%{http_code}' "$url")" in 200 | 501) return 0 ;; esac
-    kill -0 "$started" 2>/dev/null || break
+    case "$(curl --silent --max-time 1 --output /dev/null --write-out '%{http_code}' "$3")" in 200 | 501) return 0 ;; esac
+    kill -0 "$2" 2>/dev/null || break
     sleep 0.2
   done
-  tail -n 5 "$home/$name.log"
-  fail "$name does not answer"
+  tail -n 5 "$home/$1.log"
+  fail "$1 does not answer"
+}
+
+# start NAME URL COMMAND...: both.
+start() {
+  local name="$1" url="$2"; shift 2
+  launch "$name" "$@"
+  answers "$name" "$started" "$url"
 }
 
 # client SERVER ARGUMENTS...: plays the scenarios of that server.

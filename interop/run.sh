@@ -3,7 +3,7 @@
 #
 #   model     a small real model behind llama.cpp's own server
 #   aimock    a server of many protocols, with canned answers
-#   gate      the same for Bedrock, behind a gate that checks signatures
+#   gate      the same for Bedrock, behind a gate that checks signatures (../shared has it)
 #   llmock    a server that injects faults, and grades its client
 #   litellm   a gateway in front of the model and aimock
 #
@@ -31,5 +31,6 @@ for name in "${!wanted[@]}"; do "install_$name" & done
 cargo build --quiet --all-features --example quickstart --example interop_client
 wait
 
+[ -z "${wanted[litellm]:-}" ] || ! [ -e "$home/litellm/installed" ] || launch_litellm
 for name in "$@"; do "with_$name"; done
 say "all good"

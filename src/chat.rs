@@ -2,6 +2,7 @@
 
 mod chunk;
 mod content;
+mod effort;
 mod opaque;
 mod output;
 mod reply;
@@ -9,10 +10,13 @@ mod request;
 pub(crate) mod schema;
 mod tool;
 mod turn;
+#[cfg(feature = "schemars")]
+mod typed;
 mod usage;
 
 pub use chunk::{Chunk, Text, ToolCallDelta};
 pub use content::{Content, Document, Media, MediaSource, Part};
+pub use effort::EffortBudgets;
 pub use opaque::Opaque;
 pub use output::{Effort, JsonSchema, Output, Reasoning};
 pub use reply::{AnsweredBy, FinishReason, Reply};

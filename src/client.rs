@@ -8,6 +8,8 @@ mod chain;
 mod check;
 mod credentials;
 mod estimate;
+#[cfg(feature = "schemars")]
+mod extract;
 mod failure;
 mod fallback;
 mod handle;
@@ -21,6 +23,8 @@ mod whole;
 
 pub use builder::ClientBuilder;
 pub use call::{Call, CallOptions};
+#[cfg(feature = "schemars")]
+pub use extract::Extracted;
 pub use fallback::{FallbackContext, FallbackDecision, default_fallback};
 pub use handle::TargetHandle;
 pub use snapshot::CaptureBodies;

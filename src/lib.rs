@@ -28,6 +28,8 @@ pub mod resilience;
 pub mod testing;
 pub mod transport;
 
+#[cfg(feature = "schemars")]
+pub use client::Extracted;
 pub use client::{
     Call, CallOptions, CaptureBodies, Client, ClientBuilder, FallbackContext, FallbackDecision, ReplyStream, Target,
     TargetHandle, TargetKey, TargetRef, default_fallback,
@@ -35,4 +37,6 @@ pub use client::{
 pub use error::LlmError;
 pub use http;
 pub use record::{ConfigError, ErrorCode, ErrorKind};
+#[cfg(feature = "schemars")]
+pub use schemars;
 pub use url;

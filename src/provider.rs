@@ -4,6 +4,7 @@
 //! environment, and never sees a credential on its way: [`Provider::auth`] says what to add, the client adds it.
 
 mod anthropic;
+mod arguments;
 mod auth;
 mod azure;
 #[cfg(feature = "bedrock")]
@@ -32,7 +33,7 @@ mod template;
 
 pub(crate) use self::http::request_id;
 pub use self::http::{Head, HttpRequest};
-pub use anthropic::{Anthropic, AnthropicFamily, AnthropicSampling};
+pub use anthropic::{Anthropic, AnthropicFamily, AnthropicForcedTools, AnthropicSampling, AnthropicThinking};
 pub(crate) use auth::Kept;
 pub use auth::{Auth, AuthHeader, AuthQuery, Authorize, Authorized, Credential, CredentialSource, SourceAuth};
 pub use azure::AzureOpenAi;
@@ -42,10 +43,12 @@ pub use capabilities::Capabilities;
 pub use compatible::OpenAiCompatible;
 pub use custom::{Custom, Encoded};
 pub use failure::{AnswerFault, Failure, TransportFault};
-pub use gemini::{Gemini, GeminiFamily};
+pub use gemini::{Gemini, GeminiFamily, GeminiLevel, GeminiThinking, JsonBesideTools};
 pub use headers::Headers;
 pub use ollama::Ollama;
-pub use openai::{ModelFamily, OpenAi, Quirks, SamplingRule, TokenField};
+pub use openai::{
+    ForcedTools, ModelFamily, OpenAi, Quirks, ReasoningEcho, ReasoningForm, SamplingRule, TokenField, ToolIds,
+};
 pub use preset::{Placeholder, Preset};
 pub(crate) use refusal::unsupported;
 pub use responses::OpenAiResponses;

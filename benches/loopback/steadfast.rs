@@ -1,12 +1,12 @@
 //! The crate itself.
 
-use crate::subject::{KEY, MAX_TOKENS, MODEL, QUESTION, SYSTEM, Subject, TEMPERATURE};
+use crate::subject::{KEY, MAX_TOKENS, MODEL, QUESTION, SYSTEM, Streaming, Subject, TEMPERATURE};
 use std::hint::black_box;
 use std::time::Duration;
 use steadfast::chat::FinishReason;
 use steadfast::provider::OpenAi;
 use steadfast::resilience::{CircuitBreaker, RateLimit, Retry, RetryBudget};
-use steadfast::{Call, Client, ClientBuilder, Target};
+use steadfast::{Call, Client, ClientBuilder, ReplyStream, Target};
 
 /// One client, as an application holds it.
 pub(crate) struct Steadfast(Client);
@@ -45,10 +45,33 @@ impl Steadfast {
     }
 }
 
+fn question() -> Call {
+    Call::user(QUESTION).system(SYSTEM).max_tokens(MAX_TOKENS).temperature(f64::from(TEMPERATURE))
+}
+
+impl Streaming for Steadfast {
+    type Stream = (ReplyStream, usize);
+
+    async fn open(&self) -> Self::Stream {
+        let mut stream = self.0.stream(question()).await.expect("the loopback server streams");
+        let first = stream.next().await.expect("it has text").expect("the stream is sound");
+        (stream, first.text().len())
+    }
+
+    async fn drain(&self, (mut stream, mut length): Self::Stream) -> usize {
+        while let Some(chunk) = stream.next().await {
+            length += chunk.expect("the stream is sound").text().len();
+        }
+        let reply = stream.into_reply().await.expect("the stream was whole");
+        assert!(reply.finish_reason() == FinishReason::Stop);
+        assert!(reply.usage().is_some_and(|usage| usage.total == 138));
+        length
+    }
+}
+
 impl Subject for Steadfast {
     async fn call(&self) -> usize {
-        let call = Call::user(QUESTION).system(SYSTEM).max_tokens(MAX_TOKENS).temperature(f64::from(TEMPERATURE));
-        let reply = self.0.call(call).await.expect("the loopback server answers");
+        let reply = self.0.call(question()).await.expect("the loopback server answers");
         assert!(reply.finish_reason() == FinishReason::Stop);
         assert!(reply.model().is_some_and(|model| model.starts_with(MODEL)));
         assert!(reply.usage().is_some_and(|usage| usage.total == 138));

@@ -32,7 +32,7 @@ pub(crate) trait Streaming: Send + Sync + 'static {
 /// Every subject, in the order of the tables. The first is what the others are divided by.
 pub(crate) const SUBJECTS: [&str; 4] = ["bare", "steadfast", "steadfast-all", "steadfast-observed"];
 /// Those that stream.
-pub(crate) const STREAMING: [&str; 1] = ["bare"];
+pub(crate) const STREAMING: [&str; 4] = SUBJECTS;
 /// A process that only starts.
 pub(crate) const NOTHING: &str = "nothing";
 
@@ -42,6 +42,9 @@ pub(crate) async fn measure(name: &str, base: &str, load: Load) -> Sample {
     match name {
         "bare" if streams => stream(Bare::new(base), load).await,
         "bare" => call(Bare::new(base), load).await,
+        "steadfast" if streams => stream(Steadfast::new(base), load).await,
+        "steadfast-all" if streams => stream(Steadfast::guarded(base), load).await,
+        "steadfast-observed" if streams => stream(Steadfast::observed(base), load).await,
         "steadfast" => call(Steadfast::new(base), load).await,
         "steadfast-all" => call(Steadfast::guarded(base), load).await,
         "steadfast-observed" => call(Steadfast::observed(base), load).await,

@@ -4,6 +4,8 @@ use super::Fault;
 use futures_core::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
+#[cfg(feature = "bedrock")]
+use steadfast::provider::Bedrock;
 use steadfast::provider::{
     Anthropic, AzureOpenAi, Credential, CredentialSource, Gemini, Ollama, OpenAi, OpenAiCompatible, OpenAiResponses,
     Provider,
@@ -35,14 +37,15 @@ pub(crate) struct Subject {
     pub base_url: String,
     /// The model, where a scenario names none.
     pub model: String,
-    /// The key that the server knows.
+    /// The key that the server knows; for Bedrock `ID:SECRET`.
     pub key: String,
 }
 
 impl Subject {
-    /// The same with a key that the server does not know.
+    /// The same with a key, or the secret of one, that the server does not know.
     pub(crate) fn with_wrong_key(&self) -> Self {
-        Self { key: "not-the-key".to_owned(), ..self.clone() }
+        let id = self.key.split_inclusive(':').next().filter(|id| id.ends_with(':')).unwrap_or_default();
+        Self { key: format!("{id}not-the-key"), ..self.clone() }
     }
 
     /// The same, asking another model.
@@ -66,9 +69,7 @@ impl Subject {
             "azure_deployment" => Arc::new(AzureOpenAi::new(url).api_key(key).api_version("2024-10-21")),
             #[cfg(feature = "bedrock")]
             "bedrock" => {
-                use steadfast::provider::Bedrock;
-                // A key without an id is a secret that is not that of the id.
-                let (id, secret) = key.split_once(':').unwrap_or(("AKIDEXAMPLE", key));
+                let (id, secret) = key.split_once(':').ok_or("a key for Bedrock is ID:SECRET")?;
                 Arc::new(Bedrock::with_credentials("us-east-1", id, secret, None).base_url(url))
             }
             "gemini" => Arc::new(Gemini::new(key).base_url(url)),

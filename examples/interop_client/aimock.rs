@@ -102,10 +102,10 @@ pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), F
         let outcome = subject.client(timeout, retries)?.call(call).await;
         report.scenario(name, &outcome, &expected.problems(&outcome));
     }
+    // The gate before Bedrock answers as AWS does.
+    let refused = if subject.provider == "bedrock" { ErrorCode::Authorization } else { ErrorCode::Authentication };
     let stranger = subject.with_wrong_key().client(PATIENCE, 1)?;
     let outcome = stranger.call("What holds a bridge up?").await;
-    // AWS answers 403 whatever is wrong with a signature.
-    let code = if subject.provider == "bedrock" { ErrorCode::Authorization } else { ErrorCode::Authentication };
-    report.scenario("a wrong key", &outcome, &Expected::error(code, 1).problems(&outcome));
+    report.scenario("a wrong key", &outcome, &Expected::error(refused, 1).problems(&outcome));
     Ok(())
 }

@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! interop_client SERVER --provider NAME --base-url URL [--model MODEL] [--key KEY]
-//! interop_client providers          the names for NAME
 //! ```
 //!
 //! A scenario is a call, and how it should end. One that does is a line of JSON; of any other it is said, after `FAIL`, what
@@ -32,10 +31,6 @@ const USAGE: &str =
 async fn main() -> Result<ExitCode, Fault> {
     let mut arguments = env::args().skip(1);
     let server = arguments.next().ok_or(USAGE)?;
-    if server == "providers" {
-        println!("{}", adapter::NAMES.join("\n"));
-        return Ok(ExitCode::SUCCESS);
-    }
     let subject = subject(arguments)?;
     let mut report = Report::new(&server, &subject.provider);
     match server.as_str() {

@@ -1,7 +1,10 @@
 //! What was answered.
 
+mod rare;
+
 use super::{Content, Opaque, Part, ToolCall, Turn, Usage};
 use crate::record::Attempt;
+use rare::Rare;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,12 +23,9 @@ pub struct Reply {
     text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reasoning: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    opaque: Vec<Opaque>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<ToolCall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    refusal: Option<String>,
+    #[serde(flatten)]
+    rare: Rare,
+    #[serde(default)]
     finish_reason: FinishReason,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
@@ -33,14 +33,10 @@ pub struct Reply {
     model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     provider_request_id: Option<String>,
-    /// What the text was read as, where JSON was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    json: Option<Value>,
+    #[serde(default)]
     answered_by: AnsweredBy,
     #[serde(skip)]
     attempts: Vec<Attempt>,
-    #[serde(skip)]
-    raw: Option<bytes::Bytes>,
 }
 
 /// Why the model stopped.
@@ -120,18 +116,18 @@ impl Reply {
 
     /// The tools that the model called.
     pub fn tool_calls(&self) -> &[ToolCall] {
-        &self.tool_calls
+        self.rare.get().map_or(&[], |rare| &rare.tool_calls)
     }
 
     /// What the provider wants back with the next turn, such as signed blocks of reasoning. [`to_turn`](Self::to_turn)
     /// takes it along.
     pub fn opaque(&self) -> &[Opaque] {
-        &self.opaque
+        self.rare.get().map_or(&[], |rare| &rare.opaque)
     }
 
     /// The model's words when it declined in a field of their own.
     pub fn refusal(&self) -> Option<&str> {
-        self.refusal.as_deref()
+        self.rare.get()?.refusal.as_deref()
     }
 
     /// Why the model stopped.
@@ -166,13 +162,13 @@ impl Reply {
 
     /// The provider's body, where the call asked to keep it.
     pub fn raw(&self) -> Option<&[u8]> {
-        self.raw.as_deref()
+        self.rare.get()?.raw.as_deref()
     }
 
     /// The JSON that was asked for, as it was parsed and validated: without a null that only stood for an optional
     /// property's absence. None where text was asked for, or where the model declined or called tools instead.
     pub fn json_value(&self) -> Option<&Value> {
-        self.json.as_ref()
+        self.rare.get()?.json.as_ref()
     }
 
     /// The answer as `T`: the JSON that was asked for, without parsing it again, or the text read as JSON.
@@ -181,7 +177,7 @@ impl Reply {
     ///
     /// When the text is not JSON, or not of this type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        match &self.json {
+        match self.json_value() {
             Some(value) => T::deserialize(value),
             None => serde_json::from_str(&self.text),
         }
@@ -191,15 +187,15 @@ impl Reply {
     pub fn to_turn(&self) -> Turn {
         // Mere line breaks beside tool calls are common, and refused by some providers when they come back.
         let text = if self.text.trim().is_empty() { "" } else { &self.text };
-        let words = if text.is_empty() { self.refusal.as_deref().unwrap_or_default() } else { text };
-        let content = if self.opaque.is_empty() {
-            Some(words).filter(|words| !words.is_empty() || self.tool_calls.is_empty()).map(Content::from)
+        let words = if text.is_empty() { self.refusal().unwrap_or_default() } else { text };
+        let content = if self.opaque().is_empty() {
+            Some(words).filter(|words| !words.is_empty() || self.tool_calls().is_empty()).map(Content::from)
         } else {
-            let blocks = self.opaque.iter().cloned().map(Part::Reasoning);
+            let blocks = self.opaque().iter().cloned().map(Part::Reasoning);
             let text = Some(words).filter(|words| !words.is_empty()).map(Part::text);
             Some(Content::Parts(blocks.chain(text).collect()))
         };
-        Turn::Assistant { content, tool_calls: self.tool_calls.clone() }
+        Turn::Assistant { content, tool_calls: self.tool_calls().to_vec() }
     }
 
     /// With what the model thought aloud.
@@ -212,21 +208,30 @@ impl Reply {
     /// With tool calls.
     #[must_use]
     pub fn with_tool_calls(mut self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
-        self.tool_calls = calls.into_iter().collect();
+        let calls: Vec<_> = calls.into_iter().collect();
+        if !calls.is_empty() || !self.tool_calls().is_empty() {
+            self.rare.set().tool_calls = calls;
+        }
         self
     }
 
     /// With what the provider wants back.
     #[must_use]
     pub fn with_opaque(mut self, blocks: impl IntoIterator<Item = Opaque>) -> Self {
-        self.opaque = blocks.into_iter().collect();
+        let blocks: Vec<_> = blocks.into_iter().collect();
+        if !blocks.is_empty() || !self.opaque().is_empty() {
+            self.rare.set().opaque = blocks;
+        }
         self
     }
 
     /// With the model's words when it declined.
     #[must_use]
     pub fn with_refusal(mut self, refusal: impl Into<Option<String>>) -> Self {
-        self.refusal = refusal.into();
+        let refusal = refusal.into();
+        if refusal.is_some() || self.refusal().is_some() {
+            self.rare.set().refusal = refusal;
+        }
         self
     }
 
@@ -266,30 +271,16 @@ impl Reply {
 
     /// Keeps the JSON that the text was read as.
     pub(crate) fn keep_json(&mut self, value: Value) {
-        self.json = Some(value);
+        self.rare.set().json = Some(value);
     }
 
     /// The calls, for their arguments to be put right.
     pub(crate) fn tool_calls_mut(&mut self) -> &mut [ToolCall] {
-        &mut self.tool_calls
-    }
-
-    /// Takes the arguments of the only call, if it is of this tool, for the text of the answer: so a model answers that has
-    /// no other way to keep to a schema.
-    pub(crate) fn take_call_for_text(&mut self, tool: &str) {
-        if let [call] = &self.tool_calls[..]
-            && call.name == tool
-        {
-            self.text = call.arguments.to_string();
-            self.tool_calls.clear();
-            if self.finish_reason == FinishReason::ToolCalls {
-                self.finish_reason = FinishReason::Stop;
-            }
-        }
+        self.rare.get_mut().map_or(&mut [], |rare| &mut rare.tool_calls)
     }
 
     /// Keeps the provider's body.
     pub(crate) fn keep_raw(&mut self, raw: bytes::Bytes) {
-        self.raw = Some(raw);
+        self.rare.set().raw = Some(raw);
     }
 }

@@ -1,21 +1,25 @@
 //! Anthropic's messages, and the servers that speak the same.
 
+mod answer;
 mod counts;
 mod decode;
 mod encode;
 mod family;
+mod messages;
 mod stream;
-mod thoughts;
+mod thinking;
+mod tools;
 
-pub use family::{AnthropicFamily, AnthropicSampling};
 #[cfg(feature = "bedrock")]
-pub(super) use family::{KNOWN, family};
+pub(super) use family::KNOWN;
+pub(super) use family::family;
+pub use family::{AnthropicFamily, AnthropicForcedTools, AnthropicSampling, AnthropicThinking};
 
 use super::endpoint::Endpoint;
 use super::env::{env_key, env_var};
 use super::{Auth, Capabilities, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, StreamDecoder};
 use crate::LlmError;
-use crate::chat::{Reply, Request};
+use crate::chat::{EffortBudgets, Reply, Request};
 use crate::record::ConfigError;
 use bytes::Bytes;
 use http::HeaderName;
@@ -28,6 +32,8 @@ const BASE_URL: &str = "https://api.anthropic.com";
 const PATH: &[&str] = &["/v1", "/messages"];
 /// What blocks of reasoning are marked with.
 const PROTOCOL: &str = "anthropic";
+/// The tool that stands for the form of the answer, where a model has no output format: its arguments are the answer.
+const OUTPUT_TOOL: &str = "answer_as_json";
 /// The version of the protocol. A newer one, `2026-10-21`, takes no sampling settings at all, also from models that have
 /// them, and few of the servers that speak this protocol know it.
 const VERSION: &str = "2023-06-01";
@@ -52,6 +58,7 @@ pub struct Anthropic {
     endpoint: Endpoint,
     version: String,
     families: Cow<'static, [AnthropicFamily]>,
+    budgets: EffortBudgets,
     rules: RulePack,
 }
 
@@ -63,6 +70,7 @@ impl Anthropic {
             endpoint: Endpoint::new(BASE_URL, PATH).auth(auth).header("anthropic-version", VERSION),
             version: VERSION.to_owned(),
             families: Cow::Borrowed(family::KNOWN),
+            budgets: EffortBudgets::default(),
             rules: RulePack::anthropic(),
         }
     }
@@ -117,6 +125,13 @@ impl Anthropic {
         self
     }
 
+    /// What efforts are worth in tokens, for models that know only one of the two. Default: [`EffortBudgets`]'s own.
+    #[must_use]
+    pub fn effort_budgets(mut self, budgets: EffortBudgets) -> Self {
+        self.budgets = budgets;
+        self
+    }
+
     /// What errors mean, instead of [`RulePack::anthropic`].
     #[must_use]
     pub fn rule_pack(mut self, rules: RulePack) -> Self {
@@ -134,8 +149,16 @@ impl Provider for Anthropic {
         self.endpoint.check()
     }
 
-    fn capabilities(&self, _: &str) -> Capabilities {
-        Capabilities { stream: true, ..Capabilities::text() }
+    fn capabilities(&self, model: &str) -> Capabilities {
+        let family = family(&self.families, model);
+        let forced = family.is_none_or(|family| family.forced_tools != AnthropicForcedTools::Never);
+        Capabilities {
+            audio: false,
+            json: forced,
+            schema: forced || family.is_none_or(|family| family.output_format),
+            tool_choice: forced,
+            ..Capabilities::all()
+        }
     }
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {

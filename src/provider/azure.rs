@@ -8,7 +8,7 @@ use super::{
     Auth, Capabilities, CredentialSource, EncodeContext, HttpRequest, Provider, Quirks, RulePack, settings_by,
 };
 use crate::LlmError;
-use crate::chat::Request;
+use crate::chat::{EffortBudgets, Request};
 use crate::record::{ConfigError, Problems};
 use secrecy::SecretString;
 use url::Url;
@@ -127,6 +127,12 @@ impl AzureOpenAi {
     #[must_use]
     pub fn families(self, families: impl Into<Vec<ModelFamily>>) -> Self {
         Self { chat: self.chat.at(|place| place.with_families(families.into())), ..self }
+    }
+
+    /// What efforts of reasoning are worth in tokens, where a call gives a budget: the protocol knows efforts alone.
+    #[must_use]
+    pub fn effort_budgets(self, budgets: EffortBudgets) -> Self {
+        Self { chat: self.chat.at(|place| place.with_budgets(budgets)), ..self }
     }
 
     /// What errors mean, instead of [`RulePack::azure`].

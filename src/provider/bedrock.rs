@@ -3,14 +3,19 @@
 mod decode;
 mod encode;
 mod family;
+mod messages;
 mod sign;
+mod stream;
+mod tools;
 
 pub use family::BedrockFamily;
 
 use super::anthropic::{self, AnthropicFamily};
 use super::endpoint::Endpoint;
 use super::env::env_var;
-use super::{Auth, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack};
+use super::{
+    Auth, Capabilities, EncodeContext, Failure, Framing, Head, HttpRequest, Provider, RulePack, StreamDecoder,
+};
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::record::{ConfigError, Problems};
@@ -33,7 +38,7 @@ const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_
 /// A model is named by its id (`amazon.nova-pro-v1:0`), by an inference profile (`eu.anthropic.claude-sonnet-4-6`), or by
 /// an ARN.
 ///
-/// Requests are signed (SigV4) for each attempt anew, with credentials that are kept until shortly before they expire, and
+/// Requests are signed (`SigV4`) for each attempt anew, with credentials that are kept until shortly before they expire, and
 /// fetched again once when AWS says that they have expired. A call that brings its own `authorization` header is not signed.
 ///
 /// - `temperature` and `top_p` go from 0 to 1; a seed does not exist. What a model refuses is data ([`BedrockFamily`], and
@@ -76,6 +81,7 @@ impl Bedrock {
     /// # use steadfast::provider::Bedrock;
     /// let bedrock = Bedrock::with_credentials("us-east-1", "AKIA...", "secret", None);
     /// ```
+    #[allow(clippy::needless_pass_by_value)] // a secret is handed over
     pub fn with_credentials(
         region: &str,
         access_key_id: &str,
@@ -189,12 +195,34 @@ impl Provider for Bedrock {
         problems.finish()
     }
 
+    fn capabilities(&self, _: &str) -> Capabilities {
+        Capabilities {
+            documents: true,
+            images: true,
+            json: true,
+            parallel_tool_calls: true,
+            schema: true,
+            stream: true,
+            tool_choice: true,
+            tools: true,
+            ..Capabilities::text()
+        }
+    }
+
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
-        encode::encode(self, request, cx.model)
+        encode::encode(self, request, cx)
     }
 
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
         decode::decode(head, body)
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::AwsEventStream
+    }
+
+    fn stream_decoder(&self, _: &EncodeContext<'_>) -> Option<Box<dyn StreamDecoder>> {
+        Some(Box::new(stream::Decoder::default()))
     }
 
     fn rules(&self) -> &RulePack {

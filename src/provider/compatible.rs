@@ -8,7 +8,7 @@ use super::{
     Auth, Capabilities, CredentialSource, EncodeContext, HttpRequest, Preset, Provider, RulePack, settings_by,
 };
 use crate::LlmError;
-use crate::chat::Request;
+use crate::chat::{EffortBudgets, Request};
 use crate::record::ConfigError;
 use secrecy::SecretString;
 use std::fmt;
@@ -165,6 +165,12 @@ impl OpenAiCompatible {
     #[must_use]
     pub fn families(self, families: impl Into<Vec<ModelFamily>>) -> Self {
         Self { chat: self.chat.at(|place| place.with_families(families.into())), ..self }
+    }
+
+    /// What efforts of reasoning are worth in tokens, where a call gives the one and the server takes the other.
+    #[must_use]
+    pub fn effort_budgets(self, budgets: EffortBudgets) -> Self {
+        Self { chat: self.chat.at(|place| place.with_budgets(budgets)), ..self }
     }
 
     /// What its errors mean.

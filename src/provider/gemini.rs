@@ -9,7 +9,7 @@ mod signature;
 #[cfg(test)]
 mod tests;
 
-pub use family::GeminiFamily;
+pub use family::{GeminiFamily, GeminiLevel, GeminiThinking, JsonBesideTools};
 
 use super::endpoint::Endpoint;
 use super::env::env_key;
@@ -17,7 +17,7 @@ use super::{
     Auth, Capabilities, CredentialSource, EncodeContext, Failure, Head, HttpRequest, Provider, RulePack, StreamDecoder,
 };
 use crate::LlmError;
-use crate::chat::{Reply, Request};
+use crate::chat::{EffortBudgets, Reply, Request};
 use crate::record::{ConfigError, Problems};
 use bytes::Bytes;
 use http::HeaderName;
@@ -54,6 +54,8 @@ pub struct Gemini {
     /// In place of the place's own, and of the one that the base URL ends with.
     version: Option<String>,
     families: Cow<'static, [GeminiFamily]>,
+    effort_budgets: EffortBudgets,
+    include_thoughts: bool,
     rules: RulePack,
 }
 
@@ -62,7 +64,7 @@ impl Gemini {
     pub fn new(api_key: impl Into<SecretString>) -> Self {
         let place = Place::Developer;
         let endpoint = Endpoint::new(&place.base_url(), &[]).auth(Auth::header(KEY_HEADER, api_key.into()));
-        Self::at("gemini", endpoint, Ok(place), family::DEVELOPER)
+        Self::at("gemini", endpoint, Ok(place), &family::DEVELOPER)
     }
 
     /// The Developer API with the key of `GOOGLE_API_KEY`, else `GEMINI_API_KEY`, else `GOOGLE_GENERATIVE_AI_API_KEY`.
@@ -103,7 +105,7 @@ impl Gemini {
         // Without a place nothing is ever sent; any URL will do.
         let base_url = place.as_ref().unwrap_or(&Place::Developer).base_url();
         let endpoint = Endpoint::new(&base_url, &[]).auth(Ok(Auth::bearer_from(source)));
-        Self::at("vertex", endpoint, place, family::VERTEX)
+        Self::at("vertex", endpoint, place, &family::VERTEX)
     }
 
     fn at(
@@ -112,7 +114,16 @@ impl Gemini {
         place: Result<Place, ConfigError>,
         families: &'static [GeminiFamily],
     ) -> Self {
-        Self { name, endpoint, place, version: None, families: Cow::Borrowed(families), rules: RulePack::gemini() }
+        Self {
+            name,
+            endpoint,
+            place,
+            version: None,
+            families: Cow::Borrowed(families),
+            effort_budgets: EffortBudgets::default(),
+            include_thoughts: false,
+            rules: RulePack::gemini(),
+        }
     }
 
     /// Another host than Google's, such as a proxy. Its path is kept; where that does not end with a version, the version
@@ -138,6 +149,18 @@ impl Gemini {
     #[must_use]
     pub fn families(self, families: impl Into<Vec<GeminiFamily>>) -> Self {
         Self { families: Cow::Owned(families.into()), ..self }
+    }
+
+    /// What each effort is worth in tokens, instead of the usual table.
+    #[must_use]
+    pub fn effort_budgets(self, budgets: EffortBudgets) -> Self {
+        Self { effort_budgets: budgets, ..self }
+    }
+
+    /// Whether models that think are asked for summaries of what they think ([`Reply::reasoning`]). Default: no.
+    #[must_use]
+    pub fn include_thoughts(self, include: bool) -> Self {
+        Self { include_thoughts: include, ..self }
     }
 
     /// What errors mean, instead of [`RulePack::gemini`].
@@ -167,8 +190,18 @@ impl Provider for Gemini {
         problems.finish()
     }
 
-    fn capabilities(&self, _: &str) -> Capabilities {
-        Capabilities { stream: true, ..Capabilities::text() }
+    fn capabilities(&self, model: &str) -> Capabilities {
+        let family = family::family(&self.families, model);
+        Capabilities {
+            json: family.json,
+            schema: family.json,
+            reasoning: family.thinking != GeminiThinking::Never,
+            tools: family.tools,
+            tool_choice: family.tools,
+            // There is no switch, but they are on.
+            parallel_tool_calls: family.tools,
+            ..Capabilities::all()
+        }
     }
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
@@ -176,11 +209,11 @@ impl Provider for Gemini {
     }
 
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
-        decode::decode(head, body)
+        decode::decode(self.name, head, body)
     }
 
     fn stream_decoder(&self, _: &EncodeContext<'_>) -> Option<Box<dyn StreamDecoder>> {
-        Some(Box::new(decode::Reader::default()))
+        Some(Box::new(decode::Reader::new(self.name)))
     }
 
     fn rules(&self) -> &RulePack {

@@ -4,6 +4,7 @@ mod calls;
 mod decode;
 mod encode;
 mod host;
+mod messages;
 mod stream;
 
 use super::endpoint::{Endpoint, shown};
@@ -12,13 +13,18 @@ use super::{
     Auth, Capabilities, EncodeContext, Failure, Framing, Head, HttpRequest, Provider, RulePack, StreamDecoder,
 };
 use crate::LlmError;
-use crate::chat::{Reply, Request};
+use crate::chat::{EffortBudgets, Reply, Request};
 use crate::record::ConfigError;
 use bytes::Bytes;
 use secrecy::SecretString;
+use std::borrow::Cow;
 
 /// Where Ollama is unless told otherwise.
 const BASE_URL: &str = "http://localhost:11434";
+/// What reasoning is marked with.
+const PROTOCOL: &str = "ollama";
+/// Models that cannot be kept from thinking.
+const ALWAYS_THINKING: &[Cow<'static, str>] = &[Cow::Borrowed("gpt-oss")];
 /// What follows the base URL.
 const PATH: &[&str] = &["/api", "/chat"];
 
@@ -44,13 +50,20 @@ const PATH: &[&str] = &["/api", "/chat"];
 #[derive(Clone, Debug)]
 pub struct Ollama {
     endpoint: Endpoint,
+    budgets: EffortBudgets,
+    always_thinking: Cow<'static, [Cow<'static, str>]>,
     rules: RulePack,
 }
 
 impl Ollama {
     /// Ollama on this machine, at its usual port 11434, without a key.
     pub fn new() -> Self {
-        Self { endpoint: Endpoint::new(BASE_URL, PATH), rules: RulePack::ollama() }
+        Self {
+            endpoint: Endpoint::new(BASE_URL, PATH),
+            budgets: EffortBudgets::default(),
+            always_thinking: Cow::Borrowed(ALWAYS_THINKING),
+            rules: RulePack::ollama(),
+        }
     }
 
     /// Ollama where `OLLAMA_HOST` says, with the key of `OLLAMA_API_KEY`; both may be unset.
@@ -90,6 +103,21 @@ impl Ollama {
         self
     }
 
+    /// What efforts are worth in tokens: the protocol knows levels alone. Default: [`EffortBudgets`]'s own.
+    #[must_use]
+    pub fn effort_budgets(mut self, budgets: EffortBudgets) -> Self {
+        self.budgets = budgets;
+        self
+    }
+
+    /// How the names of models begin that cannot be kept from thinking, so that a call that asks for it is refused. Default:
+    /// `gpt-oss`.
+    #[must_use]
+    pub fn always_thinking(mut self, stems: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.always_thinking = stems.into_iter().map(|stem| Cow::Owned(stem.into())).collect();
+        self
+    }
+
     /// What errors mean, instead of [`RulePack::ollama`].
     #[must_use]
     pub fn rule_pack(mut self, rules: RulePack) -> Self {
@@ -114,11 +142,18 @@ impl Provider for Ollama {
     }
 
     fn capabilities(&self, _: &str) -> Capabilities {
-        Capabilities { stream: true, ..Capabilities::text() }
+        Capabilities {
+            audio: false,
+            documents: false,
+            image_urls: false,
+            parallel_tool_calls: false,
+            tool_choice: false,
+            ..Capabilities::all()
+        }
     }
 
     fn encode(&self, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
-        encode::encode(&self.endpoint, request, cx)
+        encode::encode(self, request, cx)
     }
 
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {

@@ -126,12 +126,17 @@ fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::{Reply, Request, Sampling, Setting};
-    use crate::provider::openai::TokenField;
+    use crate::chat::{
+        Effort, JsonSchema, Output, Reply, Request, Sampling, Setting, Tool, ToolCall, ToolChoice, ToolResult, Turn,
+    };
     use crate::provider::template::names;
-    use crate::provider::{Auth, EncodeContext, Head, OpenAiCompatible, Provider};
+    use crate::provider::{
+        Auth, EncodeContext, ForcedTools, Head, OpenAiCompatible, Provider, ReasoningEcho, ReasoningForm, TokenField,
+        ToolIds,
+    };
     use bytes::Bytes;
     use http::{HeaderMap, StatusCode};
+    use serde_json::json;
     use std::collections::BTreeSet;
 
     /// The server with every placeholder of this URL filled in.
@@ -207,28 +212,43 @@ mod tests {
         }
     }
 
-    /// What a server of these quirks makes of a call, of an answer and of a key.
-    fn traits_of(quirks: &Quirks) -> [String; 6] {
+    /// What a server of these quirks makes of calls, of an answer and of a key.
+    fn traits_of(quirks: &Quirks) -> Vec<String> {
         let server = OpenAiCompatible::new("http://host/v1").quirks(quirks.clone()).api_key("k");
-        let encoded = |model: &str, sampling: Sampling| {
-            let request = Request { sampling, ..Request::user("Hi") };
-            match server.encode(&request, &EncodeContext::new(model)) {
+        let written = |model: &str, request: &Request, stream: bool| {
+            let cx = EncodeContext::new(model);
+            match server.encode(request, &if stream { cx.streaming() } else { cx }) {
                 Ok(http) => String::from_utf8(http.body.to_vec()).unwrap(),
                 Err(error) => error.to_string(),
             }
         };
+        let sampled =
+            |model: &str, sampling: Sampling| written(model, &Request { sampling, ..Request::user("Hi") }, false);
+        let tooled = |choice: ToolChoice, output: Output| {
+            let tools = ["a", "b"].map(|name| Tool::new(name, "").strict(true)).into();
+            written("m", &Request { tools, tool_choice: choice, output, ..Request::user("Hi") }, false)
+        };
+        let schema = Output::Schema(JsonSchema::new("form", json!({"type": "object", "properties": {}})));
+        let turns = vec![
+            Turn::assistant_tool_calls([ToolCall::new("call_1", "a", json!({}))]),
+            Turn::tool_results([ToolResult::new("call_1", "4")]),
+        ];
         let body = r#"{"choices":[{"message":{"content":"Hi"}}],"usage":{"prompt_tokens":1,"completion_tokens":9,
             "completion_tokens_details":{"reasoning_tokens":5}}}"#;
         let head = Head::new(StatusCode::OK, HeaderMap::new());
         let reply: Option<Reply> = server.decode(&head, &Bytes::from_static(body.as_bytes())).ok();
         let Auth::Header(header) = server.auth() else { unreachable!() };
-        [
-            encoded("m", Sampling::new().max_tokens(9).seed(7).stop(["a", "b"])),
-            encoded("m", Sampling::new().temperature(1.5)),
-            encoded("gpt-5", Sampling::new().max_tokens(9)),
-            server
-                .encode(&Request::user("Hi"), &EncodeContext::new("m").streaming())
-                .map_or_else(|error| error.to_string(), |http| String::from_utf8(http.body.to_vec()).unwrap()),
+        vec![
+            sampled("m", Sampling::new().max_tokens(9).seed(7).stop(["a", "b"])),
+            sampled("m", Sampling::new().temperature(1.5)),
+            sampled("gpt-5", Sampling::new().max_tokens(9)),
+            written("m", &Request::user("Hi"), true),
+            tooled(ToolChoice::Required, Output::Text),
+            tooled(ToolChoice::Named("a".into()), Output::Json),
+            written("m", &Request { output: schema, ..Request::user("Hi") }, false),
+            written("m", &Request { reasoning: Some(Effort::Max.into()), ..Request::user("Hi") }, false),
+            written("m", &Request { history: turns, ..Request::default() }, false),
+            format!("{:?}", server.capabilities("m")),
             format!("{:?}", reply.and_then(|reply| reply.usage().copied())),
             header.name().to_string(),
         ]
@@ -246,6 +266,18 @@ mod tests {
             max_stop: _,
             key_header: _,
             refuses: _,
+            tools: _,
+            max_tools: _,
+            forced_tools: _,
+            required: _,
+            parallel_tool_calls: _,
+            tool_ids: _,
+            strict: _,
+            json: _,
+            schema: _,
+            json_beside_tools: _,
+            reasoning: _,
+            echo: _,
             stream_options: _,
             reasoning_outside_output: _,
         } = none();
@@ -257,6 +289,18 @@ mod tests {
             ("max_stop", none().max_stop(1)),
             ("key_header", none().key_header("api-key")),
             ("refuses", none().refuses(&[Setting::Seed])),
+            ("tools", none().without_tools()),
+            ("max_tools", none().max_tools(1)),
+            ("forced_tools", none().forced_tools(ForcedTools::Required)),
+            ("required", none().required("any")),
+            ("parallel_tool_calls", none().without_parallel_tool_calls()),
+            ("tool_ids", none().tool_ids(ToolIds::Nine)),
+            ("strict", none().strict(true)),
+            ("json", none().without_json()),
+            ("schema", none().without_schema()),
+            ("json_beside_tools", none().without_json_beside_tools()),
+            ("reasoning", none().reasoning(ReasoningForm::Switch)),
+            ("echo", none().echo(ReasoningEcho::new("reasoning_content").always())),
             ("stream_options", none().without_stream_options()),
             ("reasoning_outside_output", none().reasoning_outside_output()),
         ] {

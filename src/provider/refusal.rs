@@ -1,7 +1,7 @@
 //! What an adapter refuses before anything is sent.
 
 use crate::LlmError;
-use crate::chat::{Sampling, Setting};
+use crate::chat::{Sampling, Setting, Tool};
 use crate::record::{ErrorCode, Issues};
 
 /// Refuses a value that is not within 0 and `max`; `f64::MAX` means that the protocol names no maximum.
@@ -21,6 +21,19 @@ pub(crate) fn unsupported(provider: &str, model: &str, setting: &str, cure: &str
     let message = format!("{provider}: {model} does not take {setting}; {cure}");
     LlmError::of(ErrorCode::UnsupportedCapability, message)
         .with_issues(Issues::Capability { capability: setting.to_owned(), model: model.to_owned() })
+}
+
+/// Refuses tools with names of other characters than letters, digits, `_` and `-`, or longer than `longest`: another target
+/// may take them.
+pub(super) fn check_tool_names(provider: &str, model: &str, tools: &[Tool], longest: usize) -> Result<(), LlmError> {
+    let is_taken = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    match tools.iter().find(|tool| tool.name.len() > longest || !tool.name.bytes().all(is_taken)) {
+        Some(tool) => {
+            let cure = format!("it takes up to {longest} letters, digits, `_` and `-`");
+            Err(unsupported(provider, model, &format!("the tool name {:?}", tool.name), &cure))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The first of these settings that the call has set.

@@ -26,8 +26,12 @@ const PROTOCOL: &str = "openai_responses";
 ///   is `max_output_tokens`, reasoning included. What else a model takes is data, as for `OpenAi`.
 /// - Summaries of reasoning, where a call asks for them (`extra {"reasoning": {"summary": "auto"}}`), are
 ///   [`Reply::reasoning`].
+/// - Reasoning goes back with the turn that it led to ([`Reply::to_turn`]), to the model that it is of: other models and
+///   providers do not get it.
 /// - **OpenAI keeps what is asked and answered by this API unless told not to.** As everything that a call does not set,
-///   `store` is left to the provider's default, which is `true`; `extra {"store": false}` switches it off.
+///   `store` is left to the provider's default, which is `true`; `extra {"store": false}` switches it off. Reasoning that is
+///   not stored goes back only if it came sealed, for which a call asks with
+///   `extra {"include": ["reasoning.encrypted_content"]}` beside it.
 /// - An answer with `"status": "failed"` comes with status 200; it is an error like any other, by its own code.
 /// - A background response (`extra {"background": true}`) has no answer yet when it is accepted, so it is
 ///   `response_invalid`: this client does not wait for it.
@@ -38,7 +42,7 @@ const PROTOCOL: &str = "openai_responses";
 /// # use steadfast::{Call, Client, Target, provider::OpenAiResponses};
 /// # use serde_json::json;
 /// let client = Client::builder(Target::new(OpenAiResponses::new("sk-..."), "gpt-5-mini")).build()?;
-/// let call = Call::user("Hello").extra(json!({"store": false, "reasoning": {"effort": "low"}}));
+/// let call = Call::user("Hello").extra(json!({"store": false, "include": ["reasoning.encrypted_content"]}));
 /// # Ok::<(), steadfast::ConfigError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -65,8 +69,8 @@ impl Provider for OpenAiResponses {
         encode::encode(&self.0, request, cx)
     }
 
-    fn capabilities(&self, _model: &str) -> Capabilities {
-        Capabilities { stream: true, ..Capabilities::text() }
+    fn capabilities(&self, model: &str) -> Capabilities {
+        encode::capabilities(self.0.family(model))
     }
 
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {

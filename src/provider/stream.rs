@@ -8,7 +8,7 @@ pub(crate) mod testing;
 
 pub use cut::{CustomFraming, Cut, CutFrames};
 pub use draft::Draft;
-pub(super) use draft::malformed;
+pub(super) use draft::{arguments, malformed};
 pub(super) use stencil::Stencil;
 
 use super::AnswerFault;
@@ -25,8 +25,9 @@ pub enum Framing {
     /// One JSON value a line, as Ollama sends it. Lines end in LF; white space around a value is dropped, and so are blank
     /// lines. A last line needs no LF.
     Ndjson,
-    /// Server-sent events, as [WHATWG](https://html.spec.whatwg.org/multipage/server-sent-events.html) defines them, with one
-    /// exception: an event at the end of the body needs no blank line, since many servers leave it out.
+    /// Server-sent events, as [WHATWG](https://html.spec.whatwg.org/multipage/server-sent-events.html) defines them, with two
+    /// exceptions: an event at the end of the body needs no blank line, since many servers leave it out; and lines of bare JSON
+    /// are data, since servers write errors so.
     #[default]
     Sse,
 }

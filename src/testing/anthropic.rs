@@ -1,13 +1,17 @@
 //! Anthropic's messages.
 
+mod conversation;
 mod message;
+mod settings;
 
 use super::answer::{Failure, Reply};
+use super::delivery::Piece;
 use super::http1::Request;
 use super::protocol::{Asked, Protocol, Rendered, count_tokens, seconds, text_of};
 use crate::resilience::clock::wall_now;
+use conversation::{Asking, has_words};
 use http::Method;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 const PATH: &str = "/v1/messages";
@@ -74,6 +78,15 @@ impl Protocol for Anthropic {
             _ => rendered,
         }
     }
+
+    fn event(&self, data: &str) -> Piece {
+        let kind = serde_json::from_str::<Value>(data).map(|data| data["type"].as_str().unwrap_or_default().to_owned());
+        format!("event: {}\ndata: {data}\n\n", kind.unwrap_or_default()).into()
+    }
+
+    fn ping(&self) -> Piece {
+        self.event(r#"{"type":"ping"}"#)
+    }
 }
 
 fn request_id(id: &str) -> String {
@@ -120,17 +133,19 @@ fn read(request: &Request) -> Result<Asked, Refusal> {
     if let Some(field) = body.keys().find(|field| !FIELDS.contains(&field.as_str())) {
         return Err(format!("{field}: Extra inputs are not permitted").into());
     }
-    check_sampling(&body, version)?;
+    let thinks = settings::check(&body, model, version)?;
     if body.get("system").is_some_and(|system| !has_words(system)) {
         return Err("system: text content blocks must contain non-whitespace text".into());
     }
     let messages = body.get("messages").ok_or("messages: Field required")?;
     let messages = messages.as_array().ok_or("messages: Input should be a valid list")?;
-    check_messages(messages)?;
+    conversation::check(messages, Asking { model, budgeted: thinks.with_budget, thinks: thinks.at_all })?;
     let stream = body.get("stream").unwrap_or(&Value::Bool(false));
     let stream = stream.as_bool().ok_or("stream: Input should be a valid boolean")?;
     let text = |message: &Value| text_of(&message["content"]);
-    let last = messages.iter().rev().find(|message| message["role"] == "user");
+    // Results of tools are no words of the user.
+    let is_said = |message: &&Value| message["role"] == "user" && !text(message).is_empty();
+    let last = messages.iter().rev().find(is_said);
     let system = body.get("system").map_or(0, |system| count_tokens(&text_of(system)));
     Ok(Asked {
         model: model.to_owned(),
@@ -139,65 +154,6 @@ fn read(request: &Request) -> Result<Asked, Refusal> {
         stream,
         ..Asked::default()
     })
-}
-
-fn check_sampling(body: &Map<String, Value>, version: &str) -> Result<(), Refusal> {
-    for name in ["temperature", "top_p"] {
-        match body.get(name) {
-            Some(_) if version == UNSAMPLED => return Err(format!("{name}: not supported in this version").into()),
-            Some(value) if !value.as_f64().is_some_and(|value| (0.0..=1.0).contains(&value)) => {
-                return Err(format!("{name}: Input should be a number between 0 and 1").into());
-            }
-            _ => {}
-        }
-    }
-    let stops =
-        body.get("stop_sequences").map(|stops| stops.as_array().ok_or("stop_sequences: Input should be a list"));
-    if stops.transpose()?.is_some_and(|stops| stops.iter().any(|stop| !has_words(stop))) {
-        return Err("stop_sequences: each stop sequence must contain non-whitespace".into());
-    }
-    Ok(())
-}
-
-fn check_messages(messages: &[Value]) -> Result<(), Refusal> {
-    if messages.is_empty() {
-        return Err("messages: at least one message is required".into());
-    }
-    for (place, message) in messages.iter().enumerate() {
-        match message["role"].as_str() {
-            Some("user" | "assistant") => {}
-            Some("system") => {
-                return Err("messages: Unexpected role \"system\"; use the top-level `system` parameter".into());
-            }
-            _ => return Err(format!("messages.{place}.role: Input should be 'user' or 'assistant'").into()),
-        }
-        if !has_words(&message["content"]) {
-            return Err(format!("messages.{place}: messages must have non-empty content").into());
-        }
-    }
-    if messages[0]["role"] != "user" {
-        return Err("messages: first message must use the \"user\" role".into());
-    }
-    if let Some(pair) = messages.windows(2).find(|pair| pair[0]["role"] == pair[1]["role"]) {
-        let role = pair[0]["role"].as_str().unwrap_or_default();
-        return Err(format!("messages: roles must alternate, but found multiple \"{role}\" roles in a row").into());
-    }
-    Ok(())
-}
-
-/// Whether content is a text with words in it, or blocks none of which is a text without.
-fn has_words(content: &Value) -> bool {
-    let is_said = |text: &Value| text.as_str().is_some_and(|text| !text.trim().is_empty());
-    match content {
-        Value::Array(blocks) => {
-            let is_block = |block: &Value| match block["type"].as_str() {
-                Some("text") => is_said(&block["text"]),
-                kind => kind.is_some(),
-            };
-            !blocks.is_empty() && blocks.iter().all(is_block)
-        }
-        text => is_said(text),
-    }
 }
 
 /// An error object and the status it comes with.
@@ -355,6 +311,120 @@ mod tests {
         ] {
             let (status, body) = refused(&request(body));
             assert!(status == 400 && body["error"]["message"].to_string().contains(named), "{body}");
+        }
+    }
+
+    /// A conversation in which a tool was called, with these blocks of the model and of the user.
+    fn called(assistant: &str, user: &str) -> String {
+        format!(
+            r#""messages":[{{"role":"user","content":"Hi"}},{{"role":"assistant","content":[{assistant}]}},{{"role":"user","content":[{user}]}}]"#
+        )
+    }
+
+    #[test]
+    fn calls_and_results_that_do_not_match_are_refused() {
+        const USE: &str = r#"{"type":"tool_use","id":"a","name":"f","input":{}}"#;
+        const RESULT: &str = r#"{"type":"tool_result","tool_use_id":"a","content":"1"}"#;
+        const TEXT: &str = r#"{"type":"text","text":"Hi"}"#;
+        assert!(Anthropic.read(&with(&called(USE, &format!("{RESULT},{TEXT}"))), "1").is_ok());
+        for (assistant, user, named) in [
+            (USE, TEXT, "without `tool_result` blocks immediately after: a"),
+            (TEXT, RESULT, "unexpected `tool_use_id`"),
+            (USE, &format!("{RESULT},{RESULT}"), "single result"),
+            (USE, &format!("{TEXT},{RESULT}"), "come first"),
+            (&format!("{USE},{USE}"), RESULT, "unique"),
+            (r#"{"type":"tool_use","id":"a.b","name":"f","input":{}}"#, RESULT, "tool_use.id"),
+            (r#"{"type":"tool_use","id":"a","name":"f","input":"{}"}"#, RESULT, "valid dictionary"),
+            (USE, r#"{"type":"tool_result","tool_use_id":"a","is_error":true}"#, "is_error"),
+            (USE, r#"{"type":"tool_result","tool_use_id":"a","content":""}"#, "non-empty"),
+            (r#"{"type":"image","source":{}}"#, TEXT, "'image'"),
+            (TEXT, r#"{"type":"thinking","thinking":"Hm","signature":"s"}"#, "'thinking'"),
+            (
+                TEXT,
+                r#"{"type":"image","source":{"type":"base64","media_type":"image/bmp","data":"aGk="}}"#,
+                "media_type",
+            ),
+            (TEXT, r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"a"}}"#, "base64"),
+            (TEXT, r#"{"type":"image","source":{"type":"url","url":"data:image/png;base64,aGk="}}"#, "HTTP"),
+            (
+                TEXT,
+                r#"{"type":"document","source":{"type":"base64","media_type":"text/csv","data":"aGk="}}"#,
+                "media_type",
+            ),
+        ] {
+            let (status, body) = refused(&with(&called(assistant, user)));
+            let said = body["error"]["message"].as_str().unwrap_or_default();
+            assert!(status == 400 && said.contains(named), "{assistant} {user}: {said}");
+        }
+    }
+
+    #[test]
+    fn thoughts_have_to_come_back_as_they_were_given() {
+        let given = |model: &str| {
+            let reply = Reply { reasoning: Some("Hm".into()), text: Some("Hi".into()), ..Reply::default() };
+            let asked = Asked { model: model.to_owned(), ..Asked::default() };
+            match Anthropic.reply(&reply, &asked, "1").body {
+                Body::Whole(bytes) => serde_json::from_slice::<Value>(&bytes).unwrap()["content"][0].take(),
+                _ => Value::Null,
+            }
+        };
+        let back = |model: &str, block: &Value| {
+            let messages = json!([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [block]}, {"role": "user", "content": "Bye"}]);
+            refused(&with(&format!(r#""model":"{model}","messages":{messages}"#)))
+        };
+        assert_eq!(back("claude-opus-4-6", &given("claude-opus-4-6")).0, 0);
+        assert_eq!(back("claude-sonnet-4-6", &given("claude-opus-4-6")).0, 0);
+        let mut changed = given("claude-opus-4-6");
+        changed["thinking"] = "Hmm".into();
+        let mut unsigned = given("claude-opus-4-6");
+        unsigned.as_object_mut().unwrap().remove("signature");
+        for (model, block, named) in [
+            ("claude-opus-4-6", changed, "Invalid `signature`"),
+            ("claude-opus-4-6", unsigned, "signature: Field required"),
+            ("claude-opus-5-5", given("claude-opus-4-6"), "another model"),
+        ] {
+            let (status, body) = back(model, &block);
+            assert!(
+                status == 400 && body["error"]["message"].as_str().is_some_and(|said| said.contains(named)),
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn settings_that_do_not_go_together_are_refused() {
+        const TOOL: &str = r#""tools":[{"name":"f","input_schema":{"type":"object"}}]"#;
+        const BUDGET: &str = r#""max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":1024}"#;
+        let unthinking = called(
+            r#"{"type":"tool_use","id":"a","name":"f","input":{}}"#,
+            r#"{"type":"tool_result","tool_use_id":"a","content":"1"}"#,
+        );
+        for (fields, named) in [
+            (format!(r#"{TOOL},{BUDGET},"tool_choice":{{"type":"any"}}"#), "forces tool use"),
+            (format!(r#"{BUDGET},"temperature":0.5"#), "temperature"),
+            (r#""max_tokens":1024,"thinking":{"type":"enabled","budget_tokens":1024}"#.to_owned(), "greater than"),
+            (r#""max_tokens":9999,"thinking":{"type":"enabled","budget_tokens":1000}"#.to_owned(), "1024"),
+            (r#""model":"claude-sonnet-5","thinking":{"type":"enabled","budget_tokens":1024}"#.to_owned(), "not supported"),
+            (r#""model":"claude-opus-5-5","thinking":{"type":"disabled"}"#.to_owned(), "not supported"),
+            (format!(r#""model":"claude-opus-5-5",{TOOL},"tool_choice":{{"type":"any"}}"#), "not supported"),
+            (format!("{BUDGET},{unthinking}"), "Expected `thinking`"),
+            (format!(r#"{TOOL},"tool_choice":"auto""#), "tool_choice"),
+            (format!(r#"{TOOL},"tool_choice":{{"type":"tool","name":"g"}}"#), "'g' not found"),
+            (format!(r#"{TOOL},"tool_choice":{{"type":"none","disable_parallel_tool_use":true}}"#), "Extra inputs"),
+            (r#""tool_choice":{"type":"auto"}"#.to_owned(), "while providing tools"),
+            (r#""tools":[{"name":"a.b","input_schema":{"type":"object"}}]"#.to_owned(), "pattern"),
+            (r#""tools":[{"name":"f","input_schema":{}}]"#.to_owned(), "input_schema.type"),
+            (r#""tools":[{"name":"f","input_schema":{"type":"object"},"strict":true}]"#.to_owned(), "additionalProperties"),
+            (r#""output_config":{"effort":"minimal"}"#.to_owned(), "effort"),
+            (r#""output_config":{"format":{"type":"json_schema","name":"n","schema":{}}}"#.to_owned(), "name"),
+            (
+                r#""output_config":{"format":{"type":"json_schema","schema":{"type":"object","properties":{"a":{"type":"integer","minimum":1}},"additionalProperties":false}}}"#.to_owned(),
+                "minimum",
+            ),
+        ] {
+            let (status, body) = refused(&with(&fields));
+            let said = body["error"]["message"].as_str().unwrap_or_default();
+            assert!(status == 400 && said.contains(named), "{fields}: {said}");
         }
     }
 

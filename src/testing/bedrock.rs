@@ -1,4 +1,7 @@
-//! Amazon Bedrock's Converse.
+//! Amazon Bedrock's Converse. It streams with feature `bedrock`, whose frames have checksums.
+
+#[cfg(feature = "bedrock")]
+mod events;
 
 use super::answer::{Failure, Reply};
 use super::http1::Request;
@@ -7,8 +10,8 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
 use serde_json::{Map, Value, json};
 
-/// What stands before and behind the model in a path.
-const PATH: (&str, &str) = ("/model/", "/converse");
+/// What stands before the model in a path, and behind it: of a whole answer, and of a stream.
+const PATH: (&str, [&str; 2]) = ("/model/", ["/converse", "/converse-stream"]);
 
 /// Every field of a request; another one is refused.
 const FIELDS: &[&str] = &[
@@ -39,10 +42,18 @@ impl Protocol for Bedrock {
     }
 
     fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
+        let forced = asked.forced_call(reply);
+        let reply = forced.as_ref().unwrap_or(reply);
+        #[cfg(feature = "bedrock")]
+        if asked.stream {
+            let body = super::protocol::Body::Stream(events::events(reply, asked, id));
+            let headers = vec![("content-type", "application/vnd.amazon.eventstream".to_owned())];
+            return identified(Rendered { status: 200, headers, body }, id);
+        }
         let (input, output) = asked.usage(reply);
         let body = json!({
-            "output": {"message": {"role": "assistant", "content": [{"text": asked.text(reply)}]}},
-            "stopReason": reply.finish_reason.as_deref().unwrap_or("end_turn"),
+            "output": {"message": {"role": "assistant", "content": content(reply, asked.text(reply), id)}},
+            "stopReason": stop_reason(reply),
             "usage": {"inputTokens": input, "outputTokens": output, "totalTokens": input.saturating_add(output)},
             "metrics": {"latencyMs": 820},
         });
@@ -56,6 +67,41 @@ impl Protocol for Bedrock {
             _ => rendered,
         }
     }
+
+    #[cfg(feature = "bedrock")]
+    fn failure_event(&self, failure: &Failure, _: &str) -> super::delivery::Piece {
+        let Refusal { kind, message, .. } = Refusal::of(failure);
+        events::exception(&kind, &message)
+    }
+
+    #[cfg(feature = "bedrock")]
+    fn event(&self, data: &str) -> super::delivery::Piece {
+        events::event("contentBlockDelta", &json!({"contentBlockIndex": 0, "p": data}))
+    }
+
+    /// There are none.
+    fn ping(&self) -> super::delivery::Piece {
+        super::delivery::Piece::bytes("")
+    }
+}
+
+/// The blocks of an answer.
+fn content(reply: &Reply, text: &str, id: &str) -> Vec<Value> {
+    let thought = reply.reasoning.as_ref().map(
+        |thought| json!({"reasoningContent": {"reasoningText": {"text": thought, "signature": "c2lnLWV4YW1wbGU="}}}),
+    );
+    let text = Some(text).filter(|text| !text.is_empty()).map(|text| json!({"text": text}));
+    let calls = reply.tool_calls.iter().enumerate().map(|(place, call)| {
+        let made_up = format!("tooluse_{id}_{place}");
+        let input = serde_json::from_str(&call.arguments).unwrap_or_else(|_| Value::from(call.arguments.as_str()));
+        json!({"toolUse": {"toolUseId": call.id.as_deref().unwrap_or(&made_up), "name": call.name, "input": input}})
+    });
+    thought.into_iter().chain(text).chain(calls).collect()
+}
+
+fn stop_reason(reply: &Reply) -> &str {
+    let own = if reply.tool_calls.is_empty() { "end_turn" } else { "tool_use" };
+    reply.finish_reason.as_deref().unwrap_or(own)
 }
 
 fn identified(rendered: Rendered, id: &str) -> Rendered {
@@ -66,7 +112,10 @@ fn identified(rendered: Rendered, id: &str) -> Rendered {
 fn read(request: &Request) -> Result<Asked, Refusal> {
     check_credentials(&request.headers)?;
     let path = request.path.split('?').next().unwrap_or_default();
-    let model = path.strip_prefix(PATH.0).and_then(|rest| rest.strip_suffix(PATH.1));
+    let of = |suffix| path.strip_prefix(PATH.0).and_then(|rest| rest.strip_suffix(suffix));
+    let [whole, stream] = PATH.1;
+    let streams = cfg!(feature = "bedrock") && of(stream).is_some();
+    let model = if streams { of(stream) } else { of(whole) };
     // An id is one segment: a `/` or a `:` in it is encoded.
     let model = model.filter(|model| !model.is_empty() && !model.contains(['/', ':']));
     let model = model.ok_or_else(|| Refusal::new(404, "UnknownOperationException", ""))?;
@@ -82,6 +131,7 @@ fn read(request: &Request) -> Result<Asked, Refusal> {
         return Err(format!("The field {field} is not a member of the request").into());
     }
     check_sampling(&body)?;
+    check_tool_config(&body)?;
     if let Some(system) = body.get("system") {
         check_blocks(system, "system")?;
     }
@@ -94,6 +144,8 @@ fn read(request: &Request) -> Result<Asked, Refusal> {
         model,
         prompt: last.map(text).unwrap_or_default(),
         input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum::<u64>() + system,
+        stream: streams,
+        forced_tool: body.get("toolConfig").and_then(|c| c["toolChoice"]["tool"]["name"].as_str().map(str::to_owned)),
         ..Asked::default()
     })
 }
@@ -147,6 +199,30 @@ fn check_sampling(body: &Map<String, Value>) -> Result<(), Refusal> {
     }
 }
 
+/// Blocks of tools take declared tools, and a forced tool is one of them.
+fn check_tool_config(body: &Map<String, Value>) -> Result<(), Refusal> {
+    let tools = body.get("toolConfig").and_then(|config| config["tools"].as_array());
+    let has_blocks = body.get("messages").and_then(Value::as_array).into_iter().flatten().any(|message| {
+        let blocks = message["content"].as_array().into_iter().flatten();
+        blocks.into_iter().any(|block| block.get("toolUse").or(block.get("toolResult")).is_some())
+    });
+    let Some(tools) = tools else {
+        if has_blocks {
+            let message = "The toolConfig field must be defined when using toolUse and toolResult content blocks.";
+            return Err(message.into());
+        }
+        return Ok(());
+    };
+    let names: Vec<_> = tools.iter().filter_map(|tool| tool["toolSpec"]["name"].as_str()).collect();
+    if names.len() != tools.len() || names.is_empty() {
+        return Err("toolConfig.tools must be a list of tools with names".into());
+    }
+    match body["toolConfig"]["toolChoice"]["tool"]["name"].as_str() {
+        Some(forced) if !names.contains(&forced) => Err(format!("The tool {forced} is not declared").into()),
+        _ => Ok(()),
+    }
+}
+
 fn check_messages(messages: &[Value]) -> Result<(), Refusal> {
     for (place, message) in messages.iter().enumerate() {
         if !matches!(message["role"].as_str(), Some("user" | "assistant")) {
@@ -159,6 +235,28 @@ fn check_messages(messages: &[Value]) -> Result<(), Refusal> {
     }
     if messages.windows(2).any(|pair| pair[0]["role"] == pair[1]["role"]) {
         return Err("A conversation must alternate between user and assistant roles.".into());
+    }
+    check_tools(messages)
+}
+
+/// Each call is answered in the next message, and nothing else is.
+fn check_tools(messages: &[Value]) -> Result<(), Refusal> {
+    let ids = |message: Option<&Value>, block: &str| -> Vec<String> {
+        let blocks = message.and_then(|message| message["content"].as_array()).into_iter().flatten();
+        let mut ids: Vec<_> = blocks.filter_map(|b| b.get(block)?["toolUseId"].as_str().map(str::to_owned)).collect();
+        ids.sort();
+        ids
+    };
+    for place in 0..messages.len() {
+        let before = place.checked_sub(1).map(|before| &messages[before]);
+        let (called, returned) = (ids(before, "toolUse"), ids(Some(&messages[place]), "toolResult"));
+        if called != returned {
+            let message = "The number of toolResult blocks must match the toolUse blocks of the previous turn.";
+            return Err(message.into());
+        }
+    }
+    if !ids(messages.last(), "toolUse").is_empty() {
+        return Err("A conversation must not end with toolUse blocks.".into());
     }
     Ok(())
 }

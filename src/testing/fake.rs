@@ -118,7 +118,9 @@ impl FakeProvider {
     /// paths of Vertex AI; as `MODEL:streamGenerateContent?alt=sse` it streams, and without `alt` it streams a JSON list.
     ///
     /// As with [`openai`](Self::openai), what the provider refuses is refused in its words: none or two credentials, an
-    /// unknown role or field, contents without parts, settings out of range. [`Fault::rate_limited`](super::Fault::rate_limited)
+    /// unknown role or field, turns that do not alternate, results that do not answer the calls before them, settings and
+    /// combinations that the model does not take. From Gemini 3 on, calls are signed, and a call of the current turn whose
+    /// signature is missing or was changed is refused; earlier models give their calls no ids. [`Fault::rate_limited`](super::Fault::rate_limited)
     /// tells its wait in the body alone, and [`Fault::quota_exhausted`](super::Fault::quota_exhausted) is a daily quota that
     /// nevertheless advises a short wait: so does the provider.
     pub fn gemini() -> FakeProviderBuilder {

@@ -1,7 +1,9 @@
 //! Gemini's `generateContent`, on the Developer API and under the paths of Vertex AI.
 
+mod conversation;
 mod read;
 mod signature;
+mod tools;
 mod write;
 
 use super::answer::{Failure, Reply};

@@ -1,17 +1,16 @@
 //! Ollama's own chat protocol.
 
+mod read;
+
 use super::answer::{Called, Failure, Reply, words};
+use super::delivery::Piece;
 use super::http1::Request;
-use super::protocol::{Asked, Body, Protocol, Rendered, count_tokens, seconds};
+use super::protocol::{Asked, Body, Protocol, Rendered, seconds};
 use crate::resilience::clock::wall_now;
 use http::Method;
 use serde_json::{Value, json};
 
 const PATH: &str = "/api/chat";
-
-/// The options that are numbers, and the one that is a list of texts.
-const NUMBERS: [&str; 5] = ["temperature", "top_p", "num_predict", "seed", "num_ctx"];
-const TEXTS: &str = "stop";
 
 #[derive(Debug)]
 pub(super) struct Ollama;
@@ -29,7 +28,7 @@ impl Protocol for Ollama {
         if request.method != Method::POST {
             return Err(plain(405, "405 method not allowed"));
         }
-        read(&request.body).map_err(|message| error(400, &message))
+        read::read(&request.body).map_err(|message| error(400, &message))
     }
 
     fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
@@ -57,6 +56,15 @@ impl Protocol for Ollama {
         let last = last(reply, asked, json!({"role": "assistant", "content": ""}));
         let lines = thinking.chain(text).chain(calls).chain([last]);
         Rendered::stream("application/x-ndjson", lines.map(|line| format!("{line}\n").into()).collect())
+    }
+
+    fn event(&self, data: &str) -> Piece {
+        format!("{data}\n").into()
+    }
+
+    /// The server has none; a blank line says nothing either.
+    fn ping(&self) -> Piece {
+        "\n".into()
     }
 
     fn failure(&self, failure: &Failure, model: Option<&str>, _: &str) -> Rendered {
@@ -136,54 +144,6 @@ fn plain(status: u16, text: &'static str) -> Rendered {
     Rendered { status, headers: vec![("content-type", "text/plain".to_owned())], body: Body::Whole(text.into()) }
 }
 
-/// Checks what the server checks first. It decodes into fixed types, and ignores fields that it does not know.
-fn read(body: &[u8]) -> Result<Asked, String> {
-    if body.is_empty() {
-        return Err("missing request body".to_owned());
-    }
-    let body: Value = serde_json::from_slice(body).map_err(|_| "invalid character in the request body".to_owned())?;
-    let model = body["model"].as_str().filter(|model| !model.is_empty()).ok_or("model is required")?;
-    let nothing = Vec::new();
-    let messages = match &body["messages"] {
-        Value::Null => &nothing,
-        messages => messages.as_array().ok_or("json: cannot unmarshal messages into a list of messages")?,
-    };
-    for message in messages {
-        if !matches!(message["role"].as_str(), Some("system" | "user" | "assistant" | "tool")) {
-            return Err(format!("invalid role {}", message["role"]));
-        }
-        if !matches!(message["content"], Value::String(_) | Value::Null) {
-            return Err("json: cannot unmarshal messages.content into a value of type string".to_owned());
-        }
-    }
-    let options = &body["options"];
-    if !matches!(options, Value::Object(_) | Value::Null) {
-        return Err("json: cannot unmarshal options into an object".to_owned());
-    }
-    if let Some(name) = NUMBERS.iter().find(|name| !options[**name].is_null() && !options[**name].is_number()) {
-        return Err(format!("option \"{name}\" must be a number"));
-    }
-    if !matches!(&options[TEXTS], Value::Array(texts) if texts.iter().all(Value::is_string))
-        && !options[TEXTS].is_null()
-    {
-        return Err(format!("option \"{TEXTS}\" must be a list of texts"));
-    }
-    let stream = match &body["stream"] {
-        Value::Null => true,
-        Value::Bool(stream) => *stream,
-        _ => return Err("json: cannot unmarshal stream into a value of type bool".to_owned()),
-    };
-    let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
-    let last = messages.iter().rev().find(|message| message["role"] == "user");
-    Ok(Asked {
-        model: model.to_owned(),
-        prompt: last.or(messages.last()).map(text).unwrap_or_default(),
-        input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum(),
-        stream,
-        ..Asked::default()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +183,29 @@ mod tests {
             (Method::POST, PATH, r#"{"model":"m","options":{"temperature":"hot"}}"#, 400, "temperature"),
             (Method::POST, PATH, r#"{"model":"m","options":{"stop":"END"}}"#, 400, "stop"),
             (Method::POST, PATH, r#"{"model":"m","messages":[],"stream":"no"}"#, 400, "stream"),
+            (Method::POST, PATH, r#"{"model":"m","think":"xhigh"}"#, 400, "think"),
+            (Method::POST, PATH, r#"{"model":"m","format":"yaml"}"#, 400, "format"),
+            (
+                Method::POST,
+                PATH,
+                r#"{"model":"m","tools":[{"type":"function","function":{"name":"f"}}]}"#,
+                400,
+                "parameters",
+            ),
+            (
+                Method::POST,
+                PATH,
+                r#"{"model":"m","messages":[{"role":"user","images":["data:image/png;base64,aGk="]}]}"#,
+                400,
+                "base64",
+            ),
+            (
+                Method::POST,
+                PATH,
+                r#"{"model":"m","messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]}"#,
+                400,
+                "arguments",
+            ),
         ] {
             let (got, said) = ask(method, path, body).unwrap_err();
             assert!(got == status && said.contains(named), "{body}: {got} {said}");

@@ -242,8 +242,9 @@ mod tests {
     #[test]
     fn the_last_user_message_is_the_prompt() {
         let body = r#"{"model":"m","messages":[{"role":"system","content":"Be brief."},
-            {"role":"user","content":[{"type":"text","text":"One "},{"type":"image_url"},{"type":"text","text":"two"}]},
-            {"role":"assistant","content":null}]}"#;
+            {"role":"user","content":[{"type":"text","text":"One "},
+                {"type":"image_url","image_url":{"url":"https://host/a.png"}},{"type":"text","text":"two"}]},
+            {"role":"assistant","content":""}]}"#;
         let asked = OpenAi.read(&request(Method::POST, "/v1/chat/completions?x=1", body), "1").ok();
         let expected =
             Asked { model: "m".to_owned(), prompt: "One two".to_owned(), input_tokens: 14, ..Asked::default() };

@@ -33,7 +33,6 @@ mod custom;
 #[cfg(feature = "bedrock")]
 mod event_stream;
 mod held;
-mod lines;
 mod ndjson;
 mod sse;
 
@@ -93,9 +92,9 @@ impl Framer {
         Self { body: Body::default(), cutter, max_event_bytes: MAX_EVENT_BYTES, fault: None }
     }
 
-    /// Sets how many bytes an event may have on the wire. Names of fields, comments inside it and line ends count, the latter
-    /// as one byte; the blank line does not, nor does what comes between events. One byte more, and it is
-    /// [`FrameFault::TooLarge`], before more than that of it is buffered.
+    /// Sets how many bytes an event may have on the wire, from its first to its last: names of fields and comments inside it
+    /// count, and so do the ends of its lines, as one byte each. One byte more, and it is [`FrameFault::TooLarge`], before
+    /// more than that of it is buffered. What comes between events is bounded line by line.
     #[must_use]
     pub fn max_event_bytes(mut self, bytes: usize) -> Self {
         self.max_event_bytes = bytes;

@@ -1,5 +1,6 @@
 //! Azure `OpenAI`: chat completions, at another place and with filters.
 
+use crate::beyond::{AskedBeyond, Beyond};
 use crate::openai::OpenAiChat;
 use crate::subject::{Asked, Parts, Raw, Subject};
 use serde_json::Value;
@@ -61,3 +62,11 @@ azure!(AzureChat, "gpt-4.1", "gpt-5-mini", |azure| azure);
 azure!(AzureDeployment, "prod", "thinker", |azure: AzureOpenAi| {
     azure.api_version("2024-10-21").deployment("prod", "gpt-4.1").deployment("thinker", "gpt-5-mini")
 });
+
+impl Beyond for AzureChat {
+    const THINKER: Option<&'static str> = OpenAiChat::THINKER;
+
+    fn asked_beyond(received: &Received) -> AskedBeyond {
+        OpenAiChat::asked_beyond(received)
+    }
+}

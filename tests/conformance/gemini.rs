@@ -1,10 +1,12 @@
 //! Gemini's `generateContent`, on the Developer API and on Vertex AI.
 
+use crate::beyond::{AskedBeyond, Beyond};
+use crate::openai::{list, text};
 use crate::subject::{Asked, Parts, Raw, Subject, sampling, texts};
 use futures_core::future::BoxFuture;
 use serde_json::{Value, json};
 use std::time::Duration;
-use steadfast::chat::FinishReason;
+use steadfast::chat::{FinishReason, ToolChoice};
 use steadfast::provider::{Credential, CredentialSource, Gemini};
 use steadfast::testing::{Answer, FakeProvider, FakeProviderBuilder, Received};
 use steadfast::{Call, LlmError};
@@ -99,6 +101,42 @@ impl Subject for GeminiGenerate {
     }
 }
 
+impl Beyond for GeminiGenerate {
+    const THINKER: Option<&'static str> = Some(Self::MODEL);
+    const REASONING_GOES_BACK: bool = true;
+    const PARALLEL: bool = false;
+
+    fn asked_beyond(received: &Received) -> AskedBeyond {
+        let body = received.json().unwrap_or_default();
+        let config = &body["generationConfig"];
+        let functions = list(&body["tools"]).flat_map(|tool| list(&tool["functionDeclarations"]));
+        let calling = &body["toolConfig"]["functionCallingConfig"];
+        let parts: Vec<_> = list(&body["contents"]).flat_map(|content| list(&content["parts"])).collect();
+        let calls = parts.iter().map(|part| &part["functionCall"]).filter(|call| !call.is_null());
+        let results = parts.iter().map(|part| &part["functionResponse"]).filter(|result| !result.is_null());
+        let schema = config.get("responseJsonSchema");
+        AskedBeyond {
+            tools: functions
+                .map(|function| (text(&function["name"]), function["parametersJsonSchema"].clone()))
+                .collect(),
+            choice: match (calling["mode"].as_str(), calling["allowedFunctionNames"][0].as_str()) {
+                (Some("ANY"), Some(name)) => Some(ToolChoice::Named(name.to_owned())),
+                (Some("ANY"), None) => Some(ToolChoice::Required),
+                (Some("NONE"), _) => Some(ToolChoice::None),
+                _ => None,
+            },
+            parallel: None,
+            calls: calls.map(|call| (text(&call["id"]), text(&call["name"]), call["args"].clone())).collect(),
+            results: results.map(|result| (text(&result["id"]), result["response"].to_string())).collect(),
+            images: parts.iter().filter_map(|part| part["inlineData"]["data"].as_str()).map(str::to_owned).collect(),
+            json: config["responseMimeType"] == "application/json" && schema.is_none(),
+            schema: schema.cloned(),
+            reasoning: config.get("thinkingConfig").cloned(),
+            reasoned: parts.iter().any(|part| part["thoughtSignature"].is_string()),
+        }
+    }
+}
+
 /// The settings with the one that the protocol spells otherwise under its neutral name.
 fn camel(config: &Value) -> Value {
     let mut config = config.clone();
@@ -158,5 +196,15 @@ impl Subject for VertexGenerate {
 
     fn unsupported() -> Option<(&'static str, Call, &'static str)> {
         None
+    }
+}
+
+impl Beyond for VertexGenerate {
+    const THINKER: Option<&'static str> = GeminiGenerate::THINKER;
+    const REASONING_GOES_BACK: bool = GeminiGenerate::REASONING_GOES_BACK;
+    const PARALLEL: bool = GeminiGenerate::PARALLEL;
+
+    fn asked_beyond(received: &Received) -> AskedBeyond {
+        GeminiGenerate::asked_beyond(received)
     }
 }

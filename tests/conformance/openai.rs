@@ -1,9 +1,10 @@
 //! OpenAI's chat completions.
 
+use crate::beyond::{AskedBeyond, Beyond};
 use crate::subject::{Asked, Parts, Raw, Subject, sampling, texts};
 use serde_json::{Value, json};
 use steadfast::Call;
-use steadfast::chat::FinishReason;
+use steadfast::chat::{FinishReason, ToolChoice};
 use steadfast::provider::OpenAi;
 use steadfast::testing::{Answer, FakeProvider, FakeProviderBuilder, Received};
 
@@ -89,5 +90,57 @@ impl Subject for OpenAiChat {
 
     fn unsupported() -> Option<(&'static str, Call, &'static str)> {
         Some(("gpt-5-mini", Call::user("Hello").temperature(0.3), "temperature"))
+    }
+}
+
+impl Beyond for OpenAiChat {
+    /// The fake tells reasoning as `DeepSeek` does; OpenAI itself keeps it, and nothing goes back.
+    const THINKER: Option<&'static str> = Some("gpt-6-luna");
+
+    fn asked_beyond(received: &Received) -> AskedBeyond {
+        let body = received.json().unwrap_or_default();
+        let format = &body["response_format"];
+        let mut asked = AskedBeyond {
+            tools: list(&body["tools"])
+                .map(|tool| (text(&tool["function"]["name"]), tool["function"]["parameters"].clone()))
+                .collect(),
+            choice: choice(&body["tool_choice"], &body["tool_choice"]["function"]["name"]),
+            parallel: body["parallel_tool_calls"].as_bool(),
+            json: format["type"] == "json_object",
+            schema: body.pointer("/response_format/json_schema/schema").cloned(),
+            reasoning: body.get("reasoning_effort").cloned(),
+            ..AskedBeyond::default()
+        };
+        for message in list(&body["messages"]) {
+            asked.calls.extend(list(&message["tool_calls"]).map(|call| {
+                let arguments = serde_json::from_str(&text(&call["function"]["arguments"])).unwrap_or_default();
+                (text(&call["id"]), text(&call["function"]["name"]), arguments)
+            }));
+            if message["role"] == "tool" {
+                asked.results.push((text(&message["tool_call_id"]), text(&message["content"])));
+            }
+            let urls = list(&message["content"]).filter_map(|part| part["image_url"]["url"].as_str());
+            asked.images.extend(urls.map(|url| url.rsplit(',').next().unwrap_or_default().to_owned()));
+        }
+        asked
+    }
+}
+
+/// The elements of a list; none of anything else.
+pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The choice of tools in the words of either protocol; `named` is where the name is.
+pub(crate) fn choice(value: &Value, named: &Value) -> Option<ToolChoice> {
+    match value.as_str() {
+        Some("none") => Some(ToolChoice::None),
+        Some("auto") => Some(ToolChoice::Auto),
+        Some("required") => Some(ToolChoice::Required),
+        _ => named.as_str().map(|name| ToolChoice::Named(name.to_owned())),
     }
 }

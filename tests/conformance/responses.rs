@@ -1,5 +1,7 @@
 //! OpenAI's Responses API.
 
+use crate::beyond::{AskedBeyond, Beyond};
+use crate::openai::{choice, list, text};
 use crate::subject::{Asked, Parts, Raw, Subject, sampling, texts};
 use serde_json::{Value, json};
 use steadfast::Call;
@@ -98,5 +100,39 @@ impl Subject for Responses {
 
     fn unsupported() -> Option<(&'static str, Call, &'static str)> {
         Some(("gpt-4.1", Call::user("Hello").stop(["END"]), "stop"))
+    }
+}
+
+impl Beyond for Responses {
+    const THINKER: Option<&'static str> = Some("gpt-6-luna");
+    const REASONING_GOES_BACK: bool = true;
+
+    fn asked_beyond(received: &Received) -> AskedBeyond {
+        let body = received.json().unwrap_or_default();
+        let format = &body["text"]["format"];
+        let mut asked = AskedBeyond {
+            tools: list(&body["tools"]).map(|tool| (text(&tool["name"]), tool["parameters"].clone())).collect(),
+            choice: choice(&body["tool_choice"], &body["tool_choice"]["name"]),
+            parallel: body["parallel_tool_calls"].as_bool(),
+            json: format["type"] == "json_object",
+            schema: format.get("schema").cloned(),
+            reasoning: body.pointer("/reasoning/effort").cloned(),
+            ..AskedBeyond::default()
+        };
+        for item in list(&body["input"]) {
+            match item["type"].as_str() {
+                Some("function_call") => {
+                    let arguments = serde_json::from_str(&text(&item["arguments"])).unwrap_or_default();
+                    asked.calls.push((text(&item["call_id"]), text(&item["name"]), arguments));
+                }
+                Some("function_call_output") => asked.results.push((text(&item["call_id"]), text(&item["output"]))),
+                Some("reasoning") => asked.reasoned = true,
+                _ => {
+                    let urls = list(&item["content"]).filter_map(|part| part["image_url"].as_str());
+                    asked.images.extend(urls.map(|url| url.rsplit(',').next().unwrap_or_default().to_owned()));
+                }
+            }
+        }
+        asked
     }
 }

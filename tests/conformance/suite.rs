@@ -16,10 +16,10 @@ use tokio_util::sync::CancellationToken;
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;
 
 /// Long enough for the redactor to look for it.
-const KEY: &str = "key-conformance-0001";
+pub(crate) const KEY: &str = "key-conformance-0001";
 
 /// A server with this script, and a client of it that tries again so many times.
-async fn pair<S: Subject>(
+pub(crate) async fn pair<S: Subject>(
     answers: impl IntoIterator<Item = Answer>,
     retries: u32,
 ) -> Result<(FakeProvider, Client), Box<dyn Error>> {
@@ -52,7 +52,7 @@ async fn asked<S: Subject>(call: Call) -> Result<Asked, Box<dyn Error>> {
 }
 
 /// The error of a call that has to fail.
-fn failure(outcome: Result<Reply, LlmError>) -> Result<LlmError, Box<dyn Error>> {
+pub(crate) fn failure(outcome: Result<Reply, LlmError>) -> Result<LlmError, Box<dyn Error>> {
     match outcome {
         Ok(reply) => Err(format!("it succeeded: {reply:?}").into()),
         Err(error) => Ok(error),

@@ -110,6 +110,26 @@ fn the_end_of_the_body_ends_the_last_event() {
     assert_eq!(sse("data: 1\n\n: bye"), Outcome::whole([Owned::of("1")]));
 }
 
+/// Gemini's errors come so in the middle of a stream, and those of gateways.
+#[test]
+fn lines_of_bare_json_are_data() {
+    let error = "{\"error\":{\"code\":503}}";
+    for (bare, data) in [
+        (format!("{error}\n\n"), error),
+        (format!("[{error}]\r\n\r\n"), "[{\"error\":{\"code\":503}}]"),
+        ("{\n  \"error\": {\n    \"code\": 503\n  }\n}\n\n".to_owned(), "{\n  \"error\": {\n    \"code\": 503\n  }\n}"),
+    ] {
+        let body = format!("data: 1\n\n{bare}data: 2\n\n");
+        assert_eq!(sse(&body), Outcome::whole(["1", data, "2"].map(Owned::of)), "{body:?}");
+    }
+    assert_eq!(sse(&format!("event: error\n{error}\n\n")), Outcome::whole([Owned::named("error", error)]));
+    for end in ["", "\n"] {
+        let body = format!("data: 1\n\n{error}{end}");
+        assert_eq!(sse(&body), Outcome::whole([Owned::of("1"), Owned::of(error).torn()]), "{end:?}");
+    }
+    assert_eq!(sse("data: 1\n{\"a\":2}\n\n"), Outcome::whole([Owned::of("1")]), "behind data it is no field");
+}
+
 #[test]
 fn a_body_that_breaks_off_before_the_data_is_mid_frame() {
     for body in ["event: message_st", "event: a\n", "event: a\nda", "da", "id: 7"] {
@@ -123,23 +143,26 @@ fn a_body_that_breaks_off_before_the_data_is_mid_frame() {
 #[test]
 fn an_event_over_the_bound_is_refused_after_those_before_it() {
     let too_large =
-        |frames: &[&str]| Outcome::fault(frames.iter().map(|data| Owned::of(data)), FrameFault::TooLarge(11));
-    // The end of a line counts, the blank line does not.
-    assert_eq!(bounded(11, "data: 1\n\ndata: 2345\r\n\r\n"), Outcome::whole(["1", "2345"].map(Owned::of)));
-    assert_eq!(bounded(11, "data: 1\n\ndata: 23456\n\ndata: 3\n\n"), too_large(&["1"]));
-    assert_eq!(bounded(11, "data: 1\n\ndata: 234567"), too_large(&["1"]), "no end at all");
-    assert_eq!(bounded(11, "data:1\r\ndata"), Outcome::whole([Owned::of("1\n").torn()]));
-    assert_eq!(bounded(11, "data:1\r\ndata\n"), too_large(&[]), "line by line");
-    assert_eq!(bounded(11, "data:1\n:23456"), too_large(&[]), "comments inside an event");
-    assert_eq!(bounded(11, "event: abcd\n"), too_large(&[]), "its name");
-    assert_eq!(bounded(11, ":234567890ab\n"), too_large(&[]), "a comment");
-    assert_eq!(bounded(11, "x234567890ab"), too_large(&[]), "what is no field");
+        |frames: &[&str]| Outcome::fault(frames.iter().map(|data| Owned::of(data)), FrameFault::TooLarge(10));
+    assert_eq!(bounded(10, "data: 1\n\ndata: 2345\r\n\r\n"), Outcome::whole(["1", "2345"].map(Owned::of)));
+    assert_eq!(bounded(10, "data: 1\n\ndata: 23456\n\ndata: 3\n\n"), too_large(&["1"]));
+    assert_eq!(bounded(10, "data: 1\n\ndata: 23456"), too_large(&["1"]), "no end at all");
+    assert_eq!(
+        bounded(10, "data:\r\ndata\r\n\r\n"),
+        Outcome::whole([Owned::of("\n")]),
+        "the end of a line is one byte"
+    );
+    assert_eq!(bounded(10, "data:\r\ndata:"), too_large(&[]), "line by line");
+    assert_eq!(bounded(10, "data:1\n:2345"), too_large(&[]), "comments inside an event");
+    assert_eq!(bounded(10, "event: abcd"), too_large(&[]), "its name");
+    assert_eq!(bounded(10, ":234567890a\n"), too_large(&[]), "a comment");
+    assert_eq!(bounded(10, "x234567890a"), too_large(&[]), "what is no field");
 }
 
 #[test]
 fn comments_between_events_never_add_up() {
     let body = ": alive\n".repeat(20) + "id: 8\nretry: 1\n" + "data: 1\n\n";
-    assert_eq!(bounded(11, &body), Outcome::whole([Owned::of("1")]));
+    assert_eq!(bounded(10, &body), Outcome::whole([Owned::of("1")]));
 }
 
 #[test]

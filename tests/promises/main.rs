@@ -15,7 +15,9 @@ mod errors;
 mod fallback;
 #[cfg(feature = "bedrock")]
 mod four_providers;
+mod history;
 mod limiter;
+mod output;
 mod policy;
 mod responses;
 mod retry;
@@ -23,3 +25,4 @@ mod secrets;
 mod streams;
 mod support;
 mod timeouts;
+mod tools;

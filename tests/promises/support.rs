@@ -7,10 +7,10 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 use steadfast::chat::Reply;
-use steadfast::provider::OpenAiCompatible;
+use steadfast::provider::{AnswerFault, Capabilities, Custom, Failure, OpenAiCompatible};
 use steadfast::record::{Attempt, Next};
 use steadfast::resilience::{Jitter, Retry};
-use steadfast::testing::MemoryTransport;
+use steadfast::testing::{Answer, MemoryTransport};
 use steadfast::{Call, Client, ClientBuilder, ErrorCode, LlmError, Target};
 
 pub(crate) const fn ms(ms: u64) -> Duration {
@@ -35,6 +35,44 @@ pub(crate) fn target(provider: &MemoryTransport) -> Target {
     let url = provider.base_url();
     let name = url.trim_start_matches("http://").split('.').next().unwrap_or_default();
     Target::new(OpenAiCompatible::new(&url), "model-1").name(name).retry(retries(0))
+}
+
+/// A target that can do everything, in a protocol that is the crate's own data: a request goes as it is, a reply comes as it
+/// is, and a stream is the words of one.
+pub(crate) fn able(provider: &MemoryTransport) -> Target {
+    able_of(provider, Capabilities::all())
+}
+
+/// The same with these capabilities alone.
+pub(crate) fn able_of(provider: &MemoryTransport, capabilities: Capabilities) -> Target {
+    let plain = Custom::new("plain", provider.base_url())
+        .api_key("sk-the-plain-key")
+        .capabilities(capabilities)
+        .encode(|request, _| Ok(serde_json::to_value(request).expect("a request is serializable")))
+        .decode(|head, body| {
+            let invalid = |why: serde_json::Error| Failure::of(head, body).fault(AnswerFault::Invalid(why.to_string()));
+            serde_json::from_slice(body).map_err(invalid)
+        })
+        .stream_event(|frame, draft| {
+            draft.text(String::from_utf8_lossy(frame.data).into_owned());
+            draft.finish(steadfast::chat::FinishReason::Stop);
+            Ok(())
+        });
+    let name = provider.base_url().trim_start_matches("http://").split('.').next().unwrap_or_default().to_owned();
+    Target::new(plain, "model-1").name(name).retry(retries(0))
+}
+
+/// The answer of such a target.
+pub(crate) fn plainly(reply: &Reply) -> Answer {
+    Answer::raw(200).json(serde_json::to_value(reply).expect("a reply is serializable"))
+}
+
+/// A client of such a target that answers this.
+pub(crate) fn answering(replies: impl IntoIterator<Item = Reply>) -> (MemoryTransport, Client) {
+    let provider = MemoryTransport::http().host("primary.invalid");
+    replies.into_iter().for_each(|reply| provider.push(plainly(&reply)));
+    let client = client_of(&provider, able(&provider));
+    (provider, client)
 }
 
 /// A client of one target.

@@ -275,9 +275,8 @@ impl<'s> Walk<'s> {
                         walk.absent.push(walk.path.clone());
                     }
                 }
-                (Some(schema), _) => walk.visit(schema, field, depth),
                 (None, Some(Value::Bool(false))) => walk.fault("is not among the properties"),
-                (None, Some(schema)) => walk.visit(schema, field, depth),
+                (Some(schema), _) | (None, Some(schema)) => walk.visit(schema, field, depth),
                 (None, None) => {}
             });
         }
@@ -323,6 +322,8 @@ impl<'s> Walk<'s> {
         let mut fitting = 0;
         let mut closest: Option<Vec<Fault>> = None;
         let mut all = Vec::new();
+        // Whether an alternative was ruled out by its tag: then the one that was not is the one that was meant.
+        let mut told_apart = false;
         for schema in schemas {
             let absent = self.absent.len();
             let faults = self.attempt(schema, value, depth);
@@ -337,6 +338,7 @@ impl<'s> Walk<'s> {
                 continue;
             }
             all.push(faults[0].message.clone());
+            told_apart |= faults.iter().any(|fault| fault.tag);
             let far = |faults: &[Fault]| (faults.iter().any(|fault| fault.tag), faults.len());
             if closest.as_ref().is_none_or(|closest| far(&faults) < far(closest)) {
                 closest = Some(faults);
@@ -345,7 +347,8 @@ impl<'s> Walk<'s> {
         match (fitting, closest) {
             (1, _) => {}
             (0, Some(closest)) => {
-                if closest.iter().all(|fault| fault.path == self.path) && schemas.len() > 1 {
+                let is_meant = told_apart && !closest.iter().any(|fault| fault.tag);
+                if !is_meant && closest.iter().all(|fault| fault.path == self.path) && schemas.len() > 1 {
                     all.dedup();
                     all.truncate(5);
                     self.fault(format!("fits none of {} alternatives: {}", schemas.len(), all.join("; ")));

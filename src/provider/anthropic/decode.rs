@@ -3,109 +3,99 @@
 //! What is needed is read in every shape in which it has been seen (look-alike servers send `null` for anything), and
 //! blocks, fields and reasons that are not known cost nothing.
 
+use super::OUTPUT_TOOL;
+use super::answer::{Answer, StopDetails, redacted, thought};
 use super::counts::Counts;
-use crate::chat::{FinishReason, Reply};
-use crate::provider::lenient::{Fields, Present, Words};
-use crate::provider::{AnswerFault, Failure, Head, json, request_id};
+use crate::chat::Reply;
+use crate::provider::arguments::arguments;
+use crate::provider::lenient::{Brief, Fields, Present};
+use crate::provider::{AnswerFault, Draft, Failure, Head, json, request_id};
 use bytes::Bytes;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
-struct Answer {
-    #[serde(default, rename = "type")]
-    kind: Words,
+struct Message<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Brief<'a>,
     #[serde(default)]
     error: Present,
-    #[serde(default)]
-    model: Words,
-    #[serde(default)]
-    content: Option<Vec<Fields<Block>>>,
-    #[serde(default)]
-    stop_reason: Words,
+    #[serde(borrow, default)]
+    model: Brief<'a>,
+    #[serde(borrow, default)]
+    content: Option<Vec<Fields<Block<'a>>>>,
+    #[serde(borrow, default)]
+    stop_reason: Brief<'a>,
     #[serde(default)]
     stop_details: Fields<StopDetails>,
     #[serde(default)]
     usage: Fields<Counts>,
 }
 
-/// The fields of all the blocks that hold words; other blocks have none of them under these types.
+/// The fields of all the blocks that are of use; other blocks have none of them under these types.
 #[derive(Default, Deserialize)]
-struct Block {
-    #[serde(default, rename = "type")]
-    kind: Words,
-    #[serde(default)]
-    text: Words,
-    #[serde(default)]
-    thinking: Words,
-}
-
-/// Why the model was stopped from answering.
-#[derive(Default, Deserialize)]
-pub(super) struct StopDetails {
-    #[serde(default)]
-    pub(super) category: Words,
-    #[serde(default)]
-    pub(super) explanation: Words,
+struct Block<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Brief<'a>,
+    #[serde(borrow, default)]
+    text: Brief<'a>,
+    #[serde(borrow, default)]
+    thinking: Brief<'a>,
+    #[serde(borrow, default)]
+    signature: Brief<'a>,
+    #[serde(borrow, default)]
+    data: Brief<'a>,
+    #[serde(borrow, default)]
+    id: Brief<'a>,
+    #[serde(borrow, default)]
+    name: Brief<'a>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
 }
 
 pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
     let failed = |fault| Failure::of(head, body).fault(fault);
-    let answer: Answer = json::read(head, body)?;
-    if answer.error.0 || answer.kind.0.as_deref() == Some("error") {
+    let message: Message<'_> = json::read(head, body)?;
+    if message.error.0 || message.kind.text() == "error" {
         return Err(failed(AnswerFault::Error));
     }
-    let (mut text, mut reasoning) = (String::new(), String::new());
-    for Fields(block) in answer.content.unwrap_or_default() {
-        match block.kind.0.as_deref() {
-            Some("text") => append(&mut text, block.text),
-            Some("thinking") => append(&mut reasoning, block.thinking),
+    let (mut answer, mut draft) = (Answer::default(), Draft::new());
+    draft.model(message.model.text());
+    answer.model = message.model.get().map(str::to_owned);
+    let blocks = message.content.unwrap_or_default();
+    // Words before the form of the answer are none of it.
+    let is_output = |block: &Block<'_>| block.kind.text() == "tool_use" && block.name.text() == OUTPUT_TOOL;
+    let by_tool = blocks.iter().any(|Fields(block)| is_output(block));
+    for Fields(block) in blocks {
+        match block.kind.text() {
+            "text" if !by_tool => answer.say(block.text.into_text(), &mut draft),
+            "thinking" => {
+                answer.think(thought(block.thinking.text(), block.signature.text()), &mut draft);
+                draft.reasoning(block.thinking.into_text());
+            }
+            "redacted_thinking" => answer.think(redacted(block.data.text()), &mut draft),
+            "tool_use" => {
+                let called = answer.call(block.id.into_text(), block.name.into_text(), &mut draft);
+                Answer::arguments(called, arguments(block.input).into_owned(), true, &mut draft);
+            }
             _ => {}
         }
     }
-    let reason = answer.stop_reason.0.as_deref().unwrap_or_default();
-    let finish = finish_reason(reason);
-    let Fields(details) = answer.stop_details;
-    let refusal = details.explanation.0.filter(|words| reason == "refusal" && !words.is_empty());
-    if text.is_empty() && refusal.is_none() && finish != FinishReason::Length {
-        return Err(failed(match finish {
-            FinishReason::ContentFilter => AnswerFault::Filtered(details.category.0.into_iter().collect()),
-            _ => AnswerFault::Empty,
-        }));
+    answer.stop(message.stop_reason.text(), message.stop_details.0, &mut draft);
+    answer.end(&mut draft);
+    if let Some(usage) = message.usage.0.usage() {
+        draft.usage(usage);
     }
-    Ok(Reply::new(text)
-        .with_reasoning(Some(reasoning).filter(|words| !words.is_empty()))
-        .with_refusal(refusal)
-        .with_finish_reason(finish)
-        .with_usage(answer.usage.0.usage())
-        .with_model(answer.model.0)
-        .with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
-}
-
-/// The first text is taken as it is: mostly there is one.
-fn append(whole: &mut String, part: Words) {
-    let part = part.0.unwrap_or_default();
-    if whole.is_empty() { *whole = part } else { whole.push_str(&part) }
-}
-
-/// The reason in neutral words.
-///
-/// Anthropic stops with `refusal` when its classifiers intervene, and the text so far may be of any length: it is a
-/// filter that cut, more than a model that declined. What it says of the why is in [`Reply::refusal`].
-pub(super) fn finish_reason(reason: &str) -> FinishReason {
-    match reason {
-        "end_turn" | "stop_sequence" => FinishReason::Stop,
-        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
-        "tool_use" => FinishReason::ToolCalls,
-        "refusal" => FinishReason::ContentFilter,
-        _ => FinishReason::Other,
-    }
+    let reply = draft.finished().map_err(|(fault, _)| failed(fault))?;
+    Ok(reply.with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::Usage;
+    use crate::chat::{FinishReason, Opaque, ToolCall, Usage};
     use http::{HeaderMap, HeaderValue, StatusCode};
+    use serde_json::{Value, json};
 
     fn read(status: u16, body: &str) -> Result<Reply, (Option<u16>, Option<AnswerFault>)> {
         let mut headers = HeaderMap::new();
@@ -126,6 +116,7 @@ mod tests {
                 include_str!("../../../fixtures/anthropic/thinking_and_cache.response.json"),
                 reply("Hello there.", FinishReason::Stop)
                     .with_reasoning("A greeting is enough.".to_owned())
+                    .with_opaque([block(thinking("A greeting is enough.", "c2lnLWV4YW1wbGU="))])
                     .with_usage(usage(1112, 40, Some(1000), Some(100), Some(32))),
             ),
             (
@@ -153,6 +144,44 @@ mod tests {
                 expected.with_model("claude-opus-5-5".to_owned()).with_provider_request_id("req_1".to_owned());
             assert_eq!(read(200, fixture), Ok(expected));
         }
+    }
+
+    fn block(data: Value) -> Opaque {
+        Opaque::new("anthropic", data).of_model("claude-opus-5-5".to_owned())
+    }
+
+    fn thinking(thinking: &str, signature: &str) -> Value {
+        json!({"type": "thinking", "thinking": thinking, "signature": signature})
+    }
+
+    #[test]
+    fn calls_are_read_with_the_thoughts_before_them() {
+        let reply = read(200, include_str!("../../../fixtures/anthropic/tool_calls.response.json")).unwrap();
+        let calls = [
+            ToolCall::new("toolu_fx1", "get_weather", json!({"city": "Oslo"})),
+            ToolCall::new("toolu_fx2", "get_weather", json!({}))
+                .with_opaque(block(json!([thinking("Now Lima.", "c2lnLWV4YW1wbGUz")]))),
+        ];
+        assert_eq!(reply.tool_calls(), calls);
+        assert_eq!(reply.opaque(), [block(thinking("", "c2lnLWV4YW1wbGUy"))]);
+        assert_eq!((reply.finish_reason(), reply.reasoning()), (FinishReason::ToolCalls, Some("Now Lima.")));
+    }
+
+    #[test]
+    fn a_tool_that_stands_for_the_form_gives_the_text() {
+        let reply = read(200, include_str!("../../../fixtures/anthropic/schema_by_tool.response.json")).unwrap();
+        assert_eq!((reply.finish_reason(), reply.tool_calls().len()), (FinishReason::Stop, 0));
+        assert_eq!(reply.json::<Value>().unwrap(), json!({"city": "Oslo"}));
+    }
+
+    #[test]
+    fn arguments_that_are_no_json_are_an_error_with_their_text() {
+        let body = r#"{"content":[{"type":"tool_use","id":"a","name":"f","input":"{\"city\": Oslo"},
+            {"type":"tool_use","id":"b","name":"g","input":"{\"x\":1}"}],"stop_reason":"tool_use"}"#;
+        let Err((_, Some(AnswerFault::ToolArguments(problems)))) = read(200, body) else { panic!("{body}") };
+        let [problem] = problems.as_slice() else { panic!("{problems:?}") };
+        assert_eq!((problem.tool.as_str(), problem.tool_call_id.as_str()), ("f", "a"));
+        assert_eq!(problem.detail.as_deref(), Some("{\"city\": Oslo"));
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 /// What a family of Anthropic's models takes.
 ///
 /// ```
-/// use steadfast::provider::{Anthropic, AnthropicFamily, AnthropicSampling};
+/// use steadfast::provider::{Anthropic, AnthropicFamily, AnthropicSampling, AnthropicThinking};
 ///
-/// let families = [AnthropicFamily::new("poet-1").sampling(AnthropicSampling::Never)];
-/// let anthropic = Anthropic::new("sk-ant-...").families(families);
+/// let poets = AnthropicFamily::new("poet-1").sampling(AnthropicSampling::Never).thinking(AnthropicThinking::Always);
+/// let anthropic = Anthropic::new("sk-ant-...").families([poets]);
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -18,6 +18,16 @@ pub struct AnthropicFamily {
     pub stem: Cow<'static, str>,
     /// Whether it takes `temperature` and `top_p`.
     pub sampling: AnthropicSampling,
+    /// Whether it takes them while it thinks.
+    pub sampling_beside_thinking: bool,
+    /// How it can be told to think.
+    pub thinking: AnthropicThinking,
+    /// Whether only the model that thought them takes its blocks of reasoning back.
+    pub thinking_is_bound: bool,
+    /// Whether it can be forced to call a tool.
+    pub forced_tools: AnthropicForcedTools,
+    /// Whether it has a format for answers of a JSON schema. Where not, a forced tool stands for it.
+    pub output_format: bool,
 }
 
 /// Whether a family of models takes `temperature` and `top_p`.
@@ -34,16 +44,87 @@ pub enum AnthropicSampling {
     OneOfThem,
 }
 
+/// How a family of models can be told to think.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum AnthropicThinking {
+    /// By an effort, or not at all.
+    Adaptive,
+    /// By an effort. It always thinks.
+    Always,
+    /// By an effort or a budget, or not at all.
+    Any,
+    /// By an effort, or only between tools, which is the least.
+    BetweenTools,
+    /// By a budget, or not at all.
+    Budget,
+}
+
+/// Whether a family of models can be forced to call a tool.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum AnthropicForcedTools {
+    /// Yes.
+    Always,
+    /// No.
+    Never,
+    /// Unless it is told to think.
+    WithoutThinking,
+}
+
 impl AnthropicFamily {
     /// The family of the models `claude-{stem}`, from which nothing is held back.
     pub fn new(stem: impl Into<Cow<'static, str>>) -> Self {
-        Self { stem: stem.into(), sampling: AnthropicSampling::Always }
+        Self {
+            stem: stem.into(),
+            sampling: AnthropicSampling::Always,
+            sampling_beside_thinking: true,
+            thinking: AnthropicThinking::Any,
+            thinking_is_bound: false,
+            forced_tools: AnthropicForcedTools::Always,
+            output_format: true,
+        }
     }
 
     /// With this rule for `temperature` and `top_p`.
     #[must_use]
     pub const fn sampling(mut self, sampling: AnthropicSampling) -> Self {
         self.sampling = sampling;
+        self
+    }
+
+    /// Whether it takes `temperature` and `top_p` while it thinks.
+    #[must_use]
+    pub const fn sampling_beside_thinking(mut self, taken: bool) -> Self {
+        self.sampling_beside_thinking = taken;
+        self
+    }
+
+    /// With this rule for thinking.
+    #[must_use]
+    pub const fn thinking(mut self, thinking: AnthropicThinking) -> Self {
+        self.thinking = thinking;
+        self
+    }
+
+    /// Whether only the model that thought them takes its blocks of reasoning back. Those of another are left out.
+    #[must_use]
+    pub const fn thinking_is_bound(mut self, bound: bool) -> Self {
+        self.thinking_is_bound = bound;
+        self
+    }
+
+    /// With this rule for forced tools.
+    #[must_use]
+    pub const fn forced_tools(mut self, forced_tools: AnthropicForcedTools) -> Self {
+        self.forced_tools = forced_tools;
+        self
+    }
+
+    /// Whether it has a format for answers of a JSON schema.
+    #[must_use]
+    pub const fn output_format(mut self, has_one: bool) -> Self {
+        self.output_format = has_one;
         self
     }
 }
@@ -71,28 +152,45 @@ impl AnthropicSampling {
     }
 }
 
-const fn row(stem: &'static str, sampling: AnthropicSampling) -> AnthropicFamily {
-    AnthropicFamily { stem: Cow::Borrowed(stem), sampling }
+/// A row with what all of Anthropic's models have in common.
+const fn row(stem: &'static str, sampling: AnthropicSampling, thinking: AnthropicThinking) -> AnthropicFamily {
+    AnthropicFamily {
+        stem: Cow::Borrowed(stem),
+        sampling,
+        sampling_beside_thinking: false,
+        thinking,
+        thinking_is_bound: false,
+        forced_tools: AnthropicForcedTools::WithoutThinking,
+        output_format: true,
+    }
 }
 
 /// Anthropic's families as of 2026-11, from its model pages and the newest per-model tables of SDKs.
-pub(in crate::provider) const KNOWN: &[AnthropicFamily] = &[
-    row("opus-5-5", AnthropicSampling::Never),
-    row("sonnet-5-5", AnthropicSampling::Never),
-    row("haiku-5-5", AnthropicSampling::Never),
-    row("fable-5-2", AnthropicSampling::Never),
-    row("fable-5-1", AnthropicSampling::Never),
-    row("fable-5", AnthropicSampling::Never),
-    row("opus-5", AnthropicSampling::Never),
-    row("sonnet-5", AnthropicSampling::DefaultsOnly),
-    row("opus-4-8", AnthropicSampling::DefaultsOnly),
-    row("opus-4-7", AnthropicSampling::DefaultsOnly),
-    row("opus-4-6", AnthropicSampling::Always),
-    row("sonnet-4-6", AnthropicSampling::Always),
-    row("opus-4-5", AnthropicSampling::OneOfThem),
-    row("sonnet-4-5", AnthropicSampling::OneOfThem),
-    row("haiku-4-5", AnthropicSampling::OneOfThem),
-];
+pub(in crate::provider) const KNOWN: &[AnthropicFamily] = {
+    use AnthropicForcedTools as Forced;
+    use AnthropicSampling as Sampling;
+    use AnthropicThinking as Thinking;
+    &[
+        row("opus-5-5", Sampling::Never, Thinking::Always).thinking_is_bound(true).forced_tools(Forced::Never),
+        row("sonnet-5-5", Sampling::Never, Thinking::BetweenTools).thinking_is_bound(true).forced_tools(Forced::Never),
+        row("haiku-5-5", Sampling::Never, Thinking::Adaptive).thinking_is_bound(true),
+        row("fable-5-2", Sampling::Never, Thinking::Always).forced_tools(Forced::Never),
+        row("fable-5-1", Sampling::Never, Thinking::Always).forced_tools(Forced::Never),
+        row("fable-5", Sampling::Never, Thinking::Always),
+        row("opus-5", Sampling::Never, Thinking::Adaptive),
+        row("sonnet-5", Sampling::DefaultsOnly, Thinking::Adaptive),
+        row("opus-4-8", Sampling::DefaultsOnly, Thinking::Adaptive),
+        row("opus-4-7", Sampling::DefaultsOnly, Thinking::Adaptive),
+        row("opus-4-6", Sampling::Always, Thinking::Any),
+        row("sonnet-4-6", Sampling::Always, Thinking::Any),
+        row("opus-4-5", Sampling::OneOfThem, Thinking::Budget),
+        row("sonnet-4-5", Sampling::OneOfThem, Thinking::Budget),
+        row("haiku-4-5", Sampling::OneOfThem, Thinking::Budget),
+        row("opus-4-1", Sampling::OneOfThem, Thinking::Budget).output_format(false),
+        row("opus-4", Sampling::Always, Thinking::Budget).output_format(false),
+        row("sonnet-4", Sampling::Always, Thinking::Budget).output_format(false),
+    ]
+};
 
 /// The row for `model`, whatever a platform puts before `claude-` or behind the version.
 pub(in crate::provider) fn family<'a>(families: &'a [AnthropicFamily], model: &str) -> Option<&'a AnthropicFamily> {
@@ -129,6 +227,8 @@ mod tests {
             ("claude-opus-5-10-20280101", None),
             ("claude-opus-50", None),
             ("claude-3-7-sonnet-20250219", None),
+            ("claude-sonnet-4-20250514", Some("sonnet-4")),
+            ("claude-opus-4-1-20250805", Some("opus-4-1")),
             ("opus-5", None),
             ("m-1", None),
         ] {

@@ -1,14 +1,11 @@
 //! A streamed answer in this protocol's words: named events, of which unknown ones are passed over, as Anthropic asks.
 
+use super::answer::{Answer, Called, StopDetails, redacted, thought};
 use super::counts::Counts;
-use super::decode::{StopDetails, finish_reason};
-use super::thoughts::Thoughts;
-use crate::chat::ToolCallDelta;
 use crate::provider::lenient::{Brief, Fields, Present};
 use crate::provider::{AnswerFault, Draft, Frame, StreamDecoder, json};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// Events that the data need not be asked about.
@@ -26,18 +23,17 @@ const KNOWN: [&str; 8] = [
 /// Reads the events of one answer.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
-    model: Option<String>,
+    answer: Answer,
     counts: Counts,
     /// Blocks that have begun; mostly there is one at a time.
     open: Vec<(Option<u64>, Block)>,
-    thoughts: Thoughts,
 }
 
 /// A block that has begun.
 #[derive(Debug)]
 enum Block {
-    /// A call: its place in the answer, and the arguments that came with its beginning. They count where no part follows.
-    Call { index: usize, whole: String },
+    /// A call, and the arguments that came with its beginning. They count where no part follows.
+    Call { called: Called, whole: String },
     /// Reasoning, kept to go back as it was.
     Thinking { thinking: String, signature: String },
     /// Words, which need no memory, or a block that is of no use here.
@@ -47,42 +43,40 @@ enum Block {
 impl StreamDecoder for Decoder {
     fn read(&mut self, frame: &Frame<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
         if let Some(words) = text_delta(frame.data) {
-            self.say(words, draft);
+            self.answer.say(words, draft);
             return Ok(());
         }
         match &*name(frame)? {
-            "content_block_delta" => self.delta(&json::read_frame(frame.data)?, draft),
-            "content_block_start" => {
-                self.start(json::read_frame(frame.data)?, draft);
-                Ok(())
-            }
+            "content_block_delta" => return self.delta(&json::read_frame(frame.data)?, draft),
+            "content_block_start" => self.start(json::read_frame(frame.data)?, draft),
             "content_block_stop" => {
                 let at: At = json::read_frame(frame.data)?;
                 if let Some(place) = self.place(at.index) {
                     let (_, block) = self.open.remove(place);
                     self.close(block, draft);
                 }
-                Ok(())
             }
-            "error" => Err(AnswerFault::Error),
+            "error" => return Err(AnswerFault::Error),
             "message_delta" => {
-                self.message_delta(json::read_frame(frame.data)?, draft);
-                Ok(())
+                let MessageDelta { delta: Fields(delta), usage: Fields(counts) } = json::read_frame(frame.data)?;
+                if let Some(reason) = delta.stop_reason.get() {
+                    self.answer.stop(reason, delta.stop_details.0, draft);
+                }
+                self.count(&counts, draft);
             }
             "message_start" => {
                 let MessageStart { message: Fields(message) } = json::read_frame(frame.data)?;
                 draft.model(message.model.text());
-                self.model = Some(message.model.into_text()).filter(|model| !model.is_empty());
+                self.answer.model = message.model.get().map(str::to_owned);
                 self.count(&message.usage.0, draft);
-                Ok(())
             }
             "message_stop" => {
                 self.flush(draft);
                 draft.done();
-                Ok(())
             }
-            _ => Ok(()),
+            _ => {}
         }
+        Ok(())
     }
 
     fn end(&mut self, draft: &mut Draft) -> bool {
@@ -92,14 +86,7 @@ impl StreamDecoder for Decoder {
 }
 
 impl Decoder {
-    fn say(&mut self, words: String, draft: &mut Draft) {
-        if !words.is_empty() {
-            self.thoughts.said();
-            draft.text(words);
-        }
-    }
-
-    /// The place of a block among those that have begun; without an index, the last.
+    /// The block that this belongs to; without an index, the last that has begun.
     fn place(&self, index: Option<u64>) -> Option<usize> {
         self.open.iter().rposition(|(have, _)| index.is_none() || *have == index)
     }
@@ -108,7 +95,7 @@ impl Decoder {
         let Fields(block) = start.content_block;
         let begun = match block.kind.text() {
             "text" => {
-                self.say(block.text.into_text(), draft);
+                self.answer.say(block.text.into_text(), draft);
                 Block::Other
             }
             "thinking" => {
@@ -116,19 +103,13 @@ impl Decoder {
                 Block::Thinking { thinking: block.thinking.into_text(), signature: block.signature.into_text() }
             }
             "redacted_thinking" => {
-                let redacted = json!({"type": "redacted_thinking", "data": block.data.text()});
-                self.think(redacted, draft);
+                self.answer.think(redacted(block.data.text()), draft);
                 Block::Other
             }
             "tool_use" => {
-                let index = draft.tool_calls();
-                let (id, name) = (block.id.into_text(), block.name.into_text());
-                draft.tool_call(ToolCallDelta::new(index).id(id).name(name));
-                if let Some(before) = self.thoughts.call(self.model.as_deref()) {
-                    draft.tool_call_opaque(index, before);
-                }
+                let called = self.answer.call(block.id.into_text(), block.name.into_text(), draft);
                 let whole = block.input.map(RawValue::get).filter(|json| *json != "null");
-                Block::Call { index, whole: whole.unwrap_or_default().to_owned() }
+                Block::Call { called, whole: whole.unwrap_or_default().to_owned() }
             }
             _ => Block::Other,
         };
@@ -137,37 +118,29 @@ impl Decoder {
 
     fn delta(&mut self, delta: &Delta<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
         let Fields(part) = &delta.delta;
-        match part.kind.text() {
-            "text_delta" => self.say(part.text.text().to_owned(), draft),
-            "thinking_delta" => {
+        let place = self.place(delta.index);
+        let block = place.map(|place| &mut self.open[place].1);
+        match (part.kind.text(), block) {
+            ("text_delta", _) => self.answer.say(part.text.text().to_owned(), draft),
+            ("thinking_delta", block) => {
                 draft.reasoning(part.thinking.text().to_owned());
-                if let Some(place) = self.place(delta.index)
-                    && let Block::Thinking { thinking, .. } = &mut self.open[place].1
+                if let Some(Block::Thinking { thinking, .. }) = block
                     && draft.keeps_reply()
                 {
                     thinking.push_str(part.thinking.text());
                 }
             }
-            "signature_delta" => {
-                if let Some(place) = self.place(delta.index)
-                    && let Block::Thinking { signature, .. } = &mut self.open[place].1
-                {
-                    signature.push_str(part.signature.text());
+            ("signature_delta", Some(Block::Thinking { signature, .. })) => signature.push_str(part.signature.text()),
+            ("input_json_delta", Some(Block::Call { called, whole })) => {
+                let fragment = part.partial_json.text();
+                if !fragment.is_empty() {
+                    whole.clear();
+                    Answer::arguments(*called, fragment.to_owned(), false, draft);
                 }
             }
-            "input_json_delta" if !part.partial_json.text().is_empty() => {
-                let place = self.place(delta.index);
-                match place.map(|place| &mut self.open[place].1) {
-                    Some(Block::Call { index, whole }) => {
-                        whole.clear();
-                        draft.tool_call(ToolCallDelta::new(*index).arguments(part.partial_json.text()));
-                    }
-                    // The input of a tool that runs at the provider's.
-                    Some(Block::Other) => {}
-                    Some(Block::Thinking { .. }) | None => {
-                        return Err(AnswerFault::Frame("a part of a tool call came without its beginning".to_owned()));
-                    }
-                }
+            // `Other`: the input of a tool that runs at the provider's.
+            ("input_json_delta", Some(Block::Thinking { .. }) | None) => {
+                return Err(AnswerFault::Frame("a part of a tool call came without its beginning".to_owned()));
             }
             _ => {}
         }
@@ -176,42 +149,10 @@ impl Decoder {
 
     fn close(&mut self, block: Block, draft: &mut Draft) {
         match block {
-            Block::Call { index, whole } => {
-                let last = ToolCallDelta::new(index).complete();
-                draft.tool_call(if whole == "{}" { last } else { last.arguments(whole) });
-            }
-            Block::Thinking { thinking, signature } => {
-                // Servers that speak the same protocol may sign nothing.
-                let mut block = json!({"type": "thinking", "thinking": thinking});
-                if !signature.is_empty() {
-                    block["signature"] = signature.into();
-                }
-                self.think(block, draft);
-            }
+            Block::Call { called, whole } => Answer::arguments(called, whole, true, draft),
+            Block::Thinking { thinking, signature } => self.answer.think(thought(&thinking, &signature), draft),
             Block::Other => {}
         }
-    }
-
-    fn think(&mut self, block: Value, draft: &mut Draft) {
-        if draft.keeps_reply()
-            && let Some(opaque) = self.thoughts.block(block, self.model.as_deref())
-        {
-            draft.opaque(opaque);
-        }
-    }
-
-    fn message_delta(&mut self, message: MessageDelta<'_>, draft: &mut Draft) {
-        let Fields(delta) = message.delta;
-        let reason = delta.stop_reason.text();
-        if !reason.is_empty() {
-            draft.finish(finish_reason(reason));
-        }
-        if reason == "refusal" {
-            let Fields(StopDetails { category, explanation }) = delta.stop_details;
-            draft.refusal(&explanation.0.unwrap_or_default());
-            draft.filtered(category.0);
-        }
-        self.count(&message.usage.0, draft);
     }
 
     fn count(&mut self, counts: &Counts, draft: &mut Draft) {
@@ -226,9 +167,7 @@ impl Decoder {
         for (_, block) in std::mem::take(&mut self.open) {
             self.close(block, draft);
         }
-        for opaque in self.thoughts.rest(self.model.as_deref()) {
-            draft.opaque(opaque);
-        }
+        self.answer.end(draft);
     }
 }
 
@@ -357,10 +296,11 @@ struct Stop<'a> {
 mod tests {
     use super::*;
     use crate::ErrorCode;
-    use crate::chat::{Chunk, FinishReason, Opaque, Reply, ToolCall, Usage};
+    use crate::chat::{Chunk, FinishReason, Opaque, Reply, ToolCall, ToolCallDelta, Usage};
     use crate::provider::stream::testing::Read;
     use crate::provider::{Failure, Framing, RulePack};
     use http::HeaderMap;
+    use serde_json::{Value, json};
 
     fn read(sse: &str) -> Read {
         Read::of(&Framing::Sse, sse, Decoder::default)
@@ -426,6 +366,14 @@ mod tests {
             assert_eq!((seen.fault.take(), seen.complete), (None, true));
             assert_eq!(seen.reply(), Ok(expected.with_model("claude-opus-5-5".to_owned())));
         }
+    }
+
+    #[test]
+    fn a_tool_that_stands_for_the_form_streams_text() {
+        let seen = read(include_str!("../../../fixtures/anthropic/schema_by_tool.sse"));
+        assert_eq!(seen.chunks, ["{\"city\":", "\"Oslo\"}"].map(|words| Chunk::Text(words.into())));
+        let reply = seen.reply().unwrap();
+        assert_eq!((reply.finish_reason(), reply.tool_calls().len()), (FinishReason::Stop, 0));
     }
 
     #[test]

@@ -3,11 +3,14 @@
 //! What is needed is read in every shape in which it has been seen, and blocks, fields and reasons that are not known cost
 //! nothing.
 
-use crate::chat::{FinishReason, Reply, Usage};
+use super::stream::PROTOCOL;
+use super::tools::OUTPUT_TOOL;
+use crate::chat::{FinishReason, Opaque, Reply, ToolCall, Usage};
 use crate::provider::lenient::{Count, Fields, List, Words};
 use crate::provider::{AnswerFault, Failure, Head, json, request_id};
 use bytes::Bytes;
 use serde::Deserialize;
+use serde_json::Value;
 
 /// The header that names an exception.
 const ERROR_TYPE: &str = "x-amzn-errortype";
@@ -43,14 +46,18 @@ struct Message {
 #[serde(rename_all = "camelCase", default)]
 struct Block {
     text: Words,
-    reasoning_content: Fields<Reasoning>,
+    reasoning_content: Option<Value>,
+    tool_use: Option<ToolUse>,
     citations_content: Fields<Cited>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Reasoning {
-    reasoning_text: Fields<Text>,
+#[allow(clippy::struct_field_names)] // the provider's names
+struct ToolUse {
+    tool_use_id: Words,
+    name: Words,
+    input: Option<Value>,
 }
 
 /// Text with its sources.
@@ -69,7 +76,7 @@ struct Text {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[allow(clippy::struct_field_names)] // the provider's names
-struct Counts {
+pub(super) struct Counts {
     input_tokens: Count,
     output_tokens: Count,
     cache_read_input_tokens: Count,
@@ -82,24 +89,29 @@ pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failu
     if answer.exception.0.is_some() || head.headers.contains_key(ERROR_TYPE) {
         return Err(failed(AnswerFault::Error));
     }
-    let (text, reasoning) = answer.output.0.message.0.words();
+    let said = answer.output.0.message.0.said();
     let reason = answer.stop_reason.0.unwrap_or_default();
-    let finish = finish_reason(&reason);
-    if text.is_empty() && finish != FinishReason::Length {
+    let mut finish = finish_reason(&reason);
+    if said.calls.is_empty() && said.as_json && finish == FinishReason::ToolCalls {
+        finish = FinishReason::Stop;
+    }
+    if said.text.is_empty() && said.calls.is_empty() && finish != FinishReason::Length {
         return Err(failed(match finish {
             FinishReason::ContentFilter => AnswerFault::Filtered(vec![reason]),
             _ => AnswerFault::Empty,
         }));
     }
-    Ok(Reply::new(text)
-        .with_reasoning(reasoning)
+    Ok(Reply::new(said.text)
+        .with_reasoning(Some(said.reasoning).filter(|words| !words.is_empty()))
+        .with_tool_calls(said.calls)
+        .with_opaque(said.opaque)
         .with_finish_reason(finish)
         .with_usage(answer.usage.0.usage())
         .with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
 }
 
 /// The reason in neutral words.
-fn finish_reason(reason: &str) -> FinishReason {
+pub(super) fn finish_reason(reason: &str) -> FinishReason {
     match reason {
         "end_turn" | "stop_sequence" => FinishReason::Stop,
         "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
@@ -109,18 +121,46 @@ fn finish_reason(reason: &str) -> FinishReason {
     }
 }
 
+/// What a message says.
+#[derive(Default)]
+struct Said {
+    text: String,
+    reasoning: String,
+    calls: Vec<ToolCall>,
+    opaque: Vec<Opaque>,
+    /// Whether the text was a tool's that stood for the form of the answer.
+    as_json: bool,
+}
+
 impl Message {
-    /// The text, and what the model thought aloud.
-    fn words(self) -> (String, Option<String>) {
-        let (mut text, mut reasoning) = (String::new(), String::new());
+    fn said(self) -> Said {
+        let mut said = Said::default();
         for block in self.content.0 {
-            append(&mut text, block.text);
+            append(&mut said.text, block.text);
             for part in block.citations_content.0.content.0 {
-                append(&mut text, part.text);
+                append(&mut said.text, part.text);
             }
-            append(&mut reasoning, block.reasoning_content.0.reasoning_text.0.text);
+            if let Some(thought @ Value::Object(_)) = block.reasoning_content {
+                said.reasoning.push_str(thought["reasoningText"]["text"].as_str().unwrap_or_default());
+                // It goes back as it was, its signature included.
+                said.opaque.push(Opaque::new(PROTOCOL, thought));
+            }
+            if let Some(call) = block.tool_use {
+                let name = call.name.0.unwrap_or_default();
+                let input = call.input.filter(|input| !input.is_null());
+                if name == OUTPUT_TOOL {
+                    said.as_json = true;
+                    said.text = match input.unwrap_or_default() {
+                        Value::String(text) => text,
+                        input => input.to_string(),
+                    };
+                } else {
+                    let input = input.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+                    said.calls.push(ToolCall::new(call.tool_use_id.0.unwrap_or_default(), name, input));
+                }
+            }
         }
-        (text, (!reasoning.is_empty()).then_some(reasoning))
+        said
     }
 }
 
@@ -136,7 +176,7 @@ fn append(whole: &mut String, part: Words) {
 impl Counts {
     /// The counts with the cache within the input; nothing when nothing was counted. Whether Bedrock's own total has the
     /// cache in it differs by model, so it is not read.
-    fn usage(&self) -> Option<Usage> {
+    pub(super) fn usage(&self) -> Option<Usage> {
         if self.input_tokens.0.is_none() && self.output_tokens.0.is_none() {
             return None;
         }
@@ -161,6 +201,15 @@ mod tests {
         decode(&head, &Bytes::copy_from_slice(body.as_bytes())).map_err(|failure| (failure.status, failure.fault))
     }
 
+    /// Reasoning as it goes back.
+    fn thought(text: &str, signature: Option<&str>) -> Opaque {
+        let mut whole = serde_json::json!({"text": text});
+        if let Some(signature) = signature {
+            whole["signature"] = signature.into();
+        }
+        Opaque::new(PROTOCOL, serde_json::json!({"reasoningText": whole}))
+    }
+
     fn usage(input: u64, output: u64, cached: Option<u64>, written: Option<u64>) -> Usage {
         Usage { cached_input: cached, cache_write: written, ..Usage::new(input, output) }
     }
@@ -173,6 +222,7 @@ mod tests {
                 include_str!("../../../fixtures/bedrock/reasoning_and_cache.response.json"),
                 reply("Hello there.", FinishReason::Stop)
                     .with_reasoning("A greeting is enough.".to_owned())
+                    .with_opaque([thought("A greeting is enough.", Some("c2lnLWV4YW1wbGU="))])
                     .with_usage(usage(1112, 40, Some(1000), Some(100))),
             ),
             (
@@ -185,12 +235,10 @@ mod tests {
             ),
             (
                 include_str!("../../../fixtures/bedrock/cut.response.json"),
-                reply("", FinishReason::Length).with_reasoning("Let me see".to_owned()).with_usage(usage(
-                    10,
-                    64,
-                    Some(0),
-                    Some(0),
-                )),
+                reply("", FinishReason::Length)
+                    .with_reasoning("Let me see".to_owned())
+                    .with_opaque([thought("Let me see", None)])
+                    .with_usage(usage(10, 64, Some(0), Some(0))),
             ),
         ] {
             assert_eq!(read(200, fixture), Ok(expected.with_provider_request_id("00000000-1".to_owned())));

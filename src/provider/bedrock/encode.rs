@@ -1,40 +1,52 @@
 //! A request in Converse's words.
 
-use super::Bedrock;
 use super::family::family;
+use super::messages::{Block, Message, messages};
+use super::{Bedrock, tools};
 use crate::LlmError;
 use crate::chat::Request;
 use crate::provider::refusal::{check_range, first_set, unsupported};
-use crate::provider::{HttpRequest, anthropic, json};
+use crate::provider::{EncodeContext, HttpRequest, anthropic, json};
 use crate::record::ErrorCode;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::ser::{Serialize, SerializeSeq, Serializer};
+use serde_json::Value;
 use url::Url;
 
-const NAME: &str = "bedrock";
+pub(super) const NAME: &str = "bedrock";
 
 /// What AWS encodes in a segment of a path: all but the unreserved characters of RFC 3986, so also the `:` of ids and the
 /// `/` of ARNs.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Objects of the body into which `extra` fields are merged.
-const MERGED: &[&str] = &["additionalModelRequestFields", "inferenceConfig"];
+const MERGED: &[&str] = &["additionalModelRequestFields", "inferenceConfig", "outputConfig", "toolConfig"];
 
-pub(super) fn encode(bedrock: &Bedrock, request: &Request, model: &str) -> Result<HttpRequest, LlmError> {
+pub(super) fn encode(bedrock: &Bedrock, request: &Request, cx: &EncodeContext<'_>) -> Result<HttpRequest, LlmError> {
+    let model = cx.model;
     check(bedrock, request, model)?;
     let (base, headers) = bedrock.endpoint.request_line()?;
-    let url = url(base, model, "converse")?;
+    let url = url(base, model, if cx.stream { "converse-stream" } else { "converse" })?;
+    let claude = is_claude(model);
+    let tools = tools::plan(request, claude, model)?;
     let body = Body {
-        system: request.system.as_deref().filter(has_words).map(|text| [Block::Text(text)]),
-        messages: Messages(request.texts().filter(|(_, text)| has_words(text)).collect()),
+        system: request.system.as_deref().filter(has_words).map(|text| [Block::Text(text.into())]),
+        messages: messages(request, tools.tools.is_some(), model)?,
         inference_config: InferenceConfig {
             max_tokens: request.sampling.max_tokens,
             temperature: request.sampling.temperature,
             top_p: request.sampling.top_p,
             stop_sequences: &request.sampling.stop,
         },
+        tool_config: tools.tools,
+        output_config: tools.output,
+        additional_model_request_fields: tools.additional,
     };
     Ok(HttpRequest::post(url, headers, json::write(&body, &request.extra, MERGED, json::capacity(request))?))
+}
+
+/// Whether a model is Anthropic's, by any of its names.
+fn is_claude(model: &str) -> bool {
+    model.contains("anthropic.")
 }
 
 /// The URL of an operation of a model. An id is one segment of the path whatever is in it, so it leads nowhere else.
@@ -72,7 +84,7 @@ fn check(bedrock: &Bedrock, request: &Request, model: &str) -> Result<(), LlmErr
 }
 
 /// A text without words is refused by the provider, and says nothing.
-fn has_words(text: &&str) -> bool {
+pub(super) fn has_words(text: &&str) -> bool {
     !text.trim().is_empty()
 }
 
@@ -81,9 +93,15 @@ fn has_words(text: &&str) -> bool {
 struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<[Block<'a>; 1]>,
-    messages: Messages<'a>,
+    messages: Vec<Message<'a>>,
     #[serde(skip_serializing_if = "InferenceConfig::is_empty")]
     inference_config: InferenceConfig<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_config: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_model_request_fields: Option<Value>,
 }
 
 #[derive(serde::Serialize)]
@@ -104,34 +122,6 @@ impl InferenceConfig<'_> {
         let Self { max_tokens, temperature, top_p, stop_sequences } = self;
         max_tokens.is_none() && temperature.or(*top_p).is_none() && stop_sequences.is_empty()
     }
-}
-
-/// A part of a message or of the system text: its one key says what it is.
-#[derive(serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-enum Block<'a> {
-    Text(&'a str),
-}
-
-/// Turns, whether each is the user's; those of the same role in a row are one message.
-struct Messages<'a>(Vec<(bool, &'a str)>);
-
-impl Serialize for Messages<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut seq = to.serialize_seq(None)?;
-        for turns in self.0.chunk_by(|(before, _), (after, _)| before == after) {
-            let role = if turns[0].0 { "user" } else { "assistant" };
-            let content = turns.iter().map(|(_, text)| Block::Text(text)).collect();
-            seq.serialize_element(&Message { role, content })?;
-        }
-        seq.end()
-    }
-}
-
-#[derive(serde::Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: Vec<Block<'a>>,
 }
 
 #[cfg(test)]

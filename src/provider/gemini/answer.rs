@@ -5,7 +5,7 @@
 //! what nearly every piece of a stream has.
 
 use crate::chat::{FinishReason, Usage};
-use crate::provider::lenient::{Brief, Count, Fields, Present, Words, lenient, skip_object};
+use crate::provider::lenient::{Brief, Count, Fields, List, Present, Words, lenient, skip_object};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
@@ -102,7 +102,19 @@ pub(super) struct Counts {
     thoughts_token_count: Count,
     tool_use_prompt_token_count: Count,
     total_token_count: Count,
+    // Nearly every piece has them. Named, they are passed over without memory; lists that no field has are not.
+    #[serde(rename = "promptTokensDetails")]
+    _prompt: List<Nothing>,
+    #[serde(rename = "candidatesTokensDetails")]
+    _candidates: List<Nothing>,
+    #[serde(rename = "cacheTokensDetails")]
+    _cache: List<Nothing>,
 }
+
+/// An object of which nothing is kept.
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Nothing {}
 
 impl Counts {
     /// The counts with the parts within the totals; nothing when nothing was counted.

@@ -3,7 +3,7 @@
 mod pieces;
 
 use super::answer::{Answer, Body, Called, Candidate, Few, Part, finish_reason};
-use super::signature;
+use super::signature::{self, Origin};
 use crate::chat::{FinishReason, Reply, ToolCallDelta};
 use crate::provider::lenient::{Brief, Fields, Present};
 use crate::provider::{AnswerFault, Draft, Failure, Frame, Head, StreamDecoder, json, made_up, request_id};
@@ -12,7 +12,7 @@ use pieces::Pieces;
 use std::borrow::Cow;
 
 /// Reads a whole answer.
-pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
+pub(super) fn decode<'a>(protocol: &'static str, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
     let failed = |fault| Failure::of(head, body).fault(fault);
     let Body(answers) = json::read(head, body)?;
     if answers.iter().any(|answer| answer.error.0) {
@@ -23,7 +23,7 @@ pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failu
         // Its first piece alone would be an answer that is cut.
         return Err(failed(AnswerFault::Invalid(format!("{count} answers in a list, as a stream has them"))));
     }
-    let (mut reader, mut draft) = (Reader::default(), Draft::new());
+    let (mut reader, mut draft) = (Reader::new(protocol), Draft::new());
     reader.read_all(answers, &mut draft).map_err(failed)?;
     let reply = draft.finished().map_err(|(fault, _)| failed(fault))?;
     // There is no official header with a request id.
@@ -33,21 +33,16 @@ pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failu
 }
 
 /// Reads answers, or the pieces of one as they come, into a draft.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Reader {
+    /// The adapter's name, to which signatures belong.
+    protocol: &'static str,
     /// Whether there were words or calls.
     spoke: bool,
     /// How many calls there were.
     calls: usize,
     /// The call whose arguments come in pieces.
     open: Option<Pieces>,
-}
-
-/// Where a part is from.
-#[derive(Clone, Copy)]
-struct Origin<'a> {
-    model: Option<&'a str>,
-    response: Option<&'a str>,
 }
 
 impl StreamDecoder for Reader {
@@ -71,6 +66,10 @@ impl StreamDecoder for Reader {
 }
 
 impl Reader {
+    pub(super) fn new(protocol: &'static str) -> Self {
+        Self { protocol, spoke: false, calls: 0, open: None }
+    }
+
     fn read_all(&mut self, answers: Few<Answer<'_>>, draft: &mut Draft) -> Result<(), AnswerFault> {
         answers.into_iter().try_for_each(|answer| self.read_one(answer, draft))
     }
@@ -93,8 +92,9 @@ impl Reader {
         // Others are only there where `extra` asked for them.
         let first = candidates.into_iter().flatten().find(|candidate| candidate.index.0.unwrap_or(0) == 0);
         let Candidate { content: Fields(content), finish_reason: word, safety_ratings, .. } = first.unwrap_or_default();
+        let origin = Origin { protocol: self.protocol, model: model_version.get(), answer: response_id.get() };
         for part in content.parts.into_iter().flatten() {
-            self.part(part, Origin { model: model_version.get(), response: response_id.get() }, draft);
+            self.part(part, origin, draft);
         }
         let Fields(feedback) = prompt_feedback;
         match (word.get().and_then(finish_reason), feedback.block_reason.get()) {
@@ -113,7 +113,7 @@ impl Reader {
         }
         let words = words.0.unwrap_or_default();
         if let Some(signature) = thought_signature.get() {
-            draft.opaque(signature::of_words(signature, origin.model, is_thought, words.is_empty()));
+            draft.opaque(signature::of_words(origin, signature, is_thought, words.is_empty()));
         }
         if is_thought {
             draft.reasoning(words);
@@ -139,8 +139,8 @@ impl Reader {
         let index = self.calls;
         self.calls += 1;
         self.spoke = true;
-        let own = signature::of_call(id.get(), signature.get(), origin.model);
-        let id = id.get().map_or_else(|| made_up::call_id((origin.response, name)), str::to_owned);
+        let own = signature::of_call(origin, id.get(), signature.get());
+        let id = id.get().map_or_else(|| made_up::call_id((origin.answer, name)), str::to_owned);
         let delta = ToolCallDelta::new(index).id(id).name(name);
         if continues || partial_args.is_some() {
             draft.tool_call(delta);

@@ -17,7 +17,9 @@ macro_rules! fixture {
     };
 }
 
-mod stream; // behind the macro, which it uses
+// Behind the macro, which they use.
+mod stream;
+mod tools;
 
 fn encode(gemini: &Gemini, model: &str, request: &Request) -> Result<HttpRequest, LlmError> {
     gemini.encode(request, &EncodeContext::new(model))

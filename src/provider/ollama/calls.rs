@@ -1,5 +1,6 @@
 //! Tool calls as this protocol writes them: whole, and from older servers without an id.
 
+use crate::provider::arguments::arguments;
 use crate::provider::lenient::{Brief, Fields};
 use crate::provider::made_up;
 use serde::Deserialize;
@@ -27,13 +28,9 @@ impl<'a> Call<'a> {
         self.function.0.name.text()
     }
 
-    /// The JSON of the arguments: an object, or from servers that are near enough a text that holds one.
+    /// The JSON of the arguments.
     pub(super) fn arguments(&self) -> Cow<'a, str> {
-        match self.function.0.arguments.map(RawValue::get) {
-            None | Some("null") => Cow::Borrowed(""),
-            Some(text) if text.starts_with('"') => serde_json::from_str(text).map_or(Cow::Borrowed(text), Cow::Owned),
-            Some(object) => Cow::Borrowed(object),
-        }
+        arguments(self.function.0.arguments)
     }
 
     /// The id, or one made up, since older servers give none.

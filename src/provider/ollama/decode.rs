@@ -1,22 +1,28 @@
-//! An answer in this protocol's words.
+//! An answer in this protocol's words, whole or one line of it.
 
-use crate::chat::{FinishReason, Reply, Usage};
-use crate::provider::lenient::{Count, Fields, Present, Words};
-use crate::provider::{AnswerFault, Failure, Head, json, request_id};
+use super::PROTOCOL;
+use super::calls::Call;
+use crate::chat::{FinishReason, Opaque, Reply, ToolCallDelta, Usage};
+use crate::provider::lenient::{Brief, Count, Fields, List, Present};
+use crate::provider::{AnswerFault, Draft, Failure, Head, json, request_id};
 use bytes::Bytes;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Answer {
+pub(super) struct Line<'a> {
     /// A text, not an object.
     #[serde(default)]
     error: Present,
+    #[serde(borrow, default)]
+    model: Brief<'a>,
+    #[serde(borrow, default)]
+    created_at: Brief<'a>,
+    #[serde(borrow, default)]
+    message: Fields<Message<'a>>,
     #[serde(default)]
-    model: Words,
-    #[serde(default)]
-    message: Fields<Message>,
-    #[serde(default)]
-    done_reason: Words,
+    done: Present,
+    #[serde(borrow, default)]
+    done_reason: Brief<'a>,
     /// Left out when it is zero.
     #[serde(default)]
     prompt_eval_count: Count,
@@ -26,35 +32,65 @@ struct Answer {
 }
 
 #[derive(Default, Deserialize)]
-struct Message {
-    #[serde(default)]
-    content: Words,
-    #[serde(default)]
-    thinking: Words,
+struct Message<'a> {
+    #[serde(borrow, default)]
+    content: Brief<'a>,
+    #[serde(borrow, default)]
+    thinking: Brief<'a>,
+    #[serde(borrow, default)]
+    tool_calls: List<Call<'a>>,
 }
 
+/// Reads a whole answer: one line with all that a stream has in many.
 pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {
     let failed = |fault| Failure::of(head, body).fault(fault);
-    let answer: Answer = json::read(head, body)?;
-    if answer.error.0 {
-        return Err(failed(AnswerFault::Error));
+    let mut line: Line<'_> = json::read(head, body)?;
+    line.done = Present(true);
+    let mut draft = Draft::new();
+    Reader::default().read(line, &mut draft).map_err(failed)?;
+    let reply = draft.finished().map_err(|(fault, _)| failed(fault))?;
+    Ok(reply.with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
+}
+
+/// Reads the lines of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    /// What the model thought, which goes back with its calls.
+    thinking: String,
+}
+
+impl Reader {
+    pub(super) fn read(&mut self, line: Line<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
+        if line.error.0 {
+            return Err(AnswerFault::Error);
+        }
+        draft.model(line.model.text());
+        let Fields(message) = line.message;
+        if draft.keeps_reply() {
+            self.thinking.push_str(message.thinking.text());
+        }
+        draft.reasoning(message.thinking.into_text());
+        draft.text(message.content.into_text());
+        for call in &message.tool_calls.0 {
+            let part = ToolCallDelta::new(draft.tool_calls()).id(call.id(line.created_at.text())).name(call.name());
+            draft.tool_call(part.arguments(call.arguments()).complete());
+        }
+        if let Some(usage) = usage(line.prompt_eval_count, line.eval_count) {
+            draft.usage(usage);
+        }
+        if line.done.0 {
+            if draft.tool_calls() > 0 && !self.thinking.is_empty() {
+                draft.opaque(Opaque::new(PROTOCOL, std::mem::take(&mut self.thinking)));
+            }
+            draft.finish(finish_reason(line.done_reason.text()));
+            draft.done();
+        }
+        Ok(())
     }
-    let finish = finish_reason(answer.done_reason.0.as_deref().unwrap_or_default());
-    let Fields(message) = answer.message;
-    let text = message.content.0.unwrap_or_default();
-    if text.is_empty() && finish != FinishReason::Length {
-        return Err(failed(AnswerFault::Empty));
-    }
-    Ok(Reply::new(text)
-        .with_reasoning(message.thinking.0.filter(|words| !words.is_empty()))
-        .with_finish_reason(finish)
-        .with_usage(usage(answer.prompt_eval_count, answer.eval_count))
-        .with_model(answer.model.0)
-        .with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
 }
 
 /// The reason in neutral words.
-pub(super) fn finish_reason(reason: &str) -> FinishReason {
+fn finish_reason(reason: &str) -> FinishReason {
     match reason {
         "stop" => FinishReason::Stop,
         "length" => FinishReason::Length,
@@ -64,14 +100,16 @@ pub(super) fn finish_reason(reason: &str) -> FinishReason {
 }
 
 /// The counts; nothing when nothing was counted.
-pub(super) fn usage(input: Count, output: Count) -> Option<Usage> {
+fn usage(input: Count, output: Count) -> Option<Usage> {
     (input.0.is_some() || output.0.is_some()).then(|| Usage::new(input.0.unwrap_or(0), output.0.unwrap_or(0)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chat::ToolCall;
     use http::{HeaderMap, StatusCode};
+    use serde_json::json;
 
     fn read(status: u16, body: &str) -> Result<Reply, (Option<u16>, Option<AnswerFault>)> {
         let head = Head::new(StatusCode::from_u16(status).unwrap(), HeaderMap::new());
@@ -95,6 +133,21 @@ mod tests {
         ] {
             assert_eq!(read(200, fixture), Ok(expected.with_model("example:8b".to_owned())));
         }
+    }
+
+    #[test]
+    fn calls_are_read_and_the_thoughts_before_them_kept() {
+        let reply = read(200, include_str!("../../../fixtures/ollama/tool_call.response.json")).unwrap();
+        let [first, second] = reply.tool_calls() else { panic!("{reply:?}") };
+        assert_eq!(first, &ToolCall::new("call_fx1", "get_weather", json!({"city": "Oslo"})));
+        assert_eq!((second.name.as_str(), &second.arguments), ("get_time", &json!({})));
+        assert!(second.id.starts_with("call_"), "{second:?}");
+        assert_eq!((reply.finish_reason(), reply.reasoning()), (FinishReason::ToolCalls, Some("Need it.")));
+        assert_eq!(reply.opaque(), [Opaque::new("ollama", "Need it.")]);
+        let body =
+            r#"{"message":{"tool_calls":[{"function":{"name":"f","arguments":"{\"city\": Oslo"}}]},"done":true}"#;
+        let fault = read(200, body).map_err(|(_, fault)| fault);
+        assert!(matches!(fault, Err(Some(AnswerFault::ToolArguments(_)))), "{fault:?}");
     }
 
     #[test]

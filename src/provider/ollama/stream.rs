@@ -1,39 +1,15 @@
 //! A streamed answer in this protocol's words: one object a line, the last of them marked as done.
 
-use super::calls::Call;
-use super::decode::{finish_reason, usage};
-use crate::chat::ToolCallDelta;
-use crate::provider::lenient::{Brief, Count, Fields, List, Present};
+use super::decode::Reader;
 use crate::provider::{AnswerFault, Draft, Frame, StreamDecoder, json};
-use serde::Deserialize;
 
 /// Reads the lines of one answer.
 #[derive(Debug, Default)]
-pub(super) struct Decoder;
+pub(super) struct Decoder(Reader);
 
 impl StreamDecoder for Decoder {
     fn read(&mut self, frame: &Frame<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
-        let line: Line<'_> = json::read_frame(frame.data)?;
-        if line.error.0 {
-            return Err(AnswerFault::Error);
-        }
-        draft.model(line.model.text());
-        let Fields(message) = line.message;
-        draft.reasoning(message.thinking.into_text());
-        draft.text(message.content.into_text());
-        for call in &message.tool_calls.0 {
-            let index = draft.tool_calls();
-            let part = ToolCallDelta::new(index).id(call.id(line.created_at.text())).name(call.name());
-            draft.tool_call(part.arguments(call.arguments()).complete());
-        }
-        if let Some(usage) = usage(line.prompt_eval_count, line.eval_count) {
-            draft.usage(usage);
-        }
-        if line.done.0 {
-            draft.finish(finish_reason(line.done_reason.text()));
-            draft.done();
-        }
-        Ok(())
+        self.0.read(json::read_frame(frame.data)?, draft)
     }
 
     fn end(&mut self, _: &mut Draft) -> bool {
@@ -41,47 +17,16 @@ impl StreamDecoder for Decoder {
     }
 }
 
-#[derive(Deserialize)]
-struct Line<'a> {
-    /// A text, not an object.
-    #[serde(default)]
-    error: Present,
-    #[serde(borrow, default)]
-    model: Brief<'a>,
-    #[serde(borrow, default)]
-    created_at: Brief<'a>,
-    #[serde(borrow, default)]
-    message: Fields<Message<'a>>,
-    #[serde(default)]
-    done: Present,
-    #[serde(borrow, default)]
-    done_reason: Brief<'a>,
-    #[serde(default)]
-    prompt_eval_count: Count,
-    #[serde(default)]
-    eval_count: Count,
-}
-
-#[derive(Default, Deserialize)]
-struct Message<'a> {
-    #[serde(borrow, default)]
-    content: Brief<'a>,
-    #[serde(borrow, default)]
-    thinking: Brief<'a>,
-    #[serde(borrow, default)]
-    tool_calls: List<Call<'a>>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::{Chunk, FinishReason, Reply, ToolCall, Usage};
+    use crate::chat::{Chunk, FinishReason, Reply, ToolCall, ToolCallDelta, Usage};
     use crate::provider::Framing;
     use crate::provider::stream::testing::Read;
     use serde_json::json;
 
     fn read(ndjson: &str) -> Read {
-        Read::of(&Framing::Ndjson, ndjson, || Decoder)
+        Read::of(&Framing::Ndjson, ndjson, Decoder::default)
     }
 
     #[test]
@@ -100,7 +45,7 @@ mod tests {
     #[test]
     fn calls_come_whole_and_get_ids_where_they_have_none() {
         let fixture = include_str!("../../../fixtures/ollama/tool_calls.ndjson");
-        let seen = Read::once(Framing::Ndjson, fixture, Decoder);
+        let seen = Read::once(Framing::Ndjson, fixture, Decoder::default());
         let first =
             ToolCallDelta::new(0).id("call_fx2").name("get_weather").arguments("{\"city\":\"Oslo\"}").complete();
         assert_eq!((seen.complete, &seen.chunks[0]), (true, &Chunk::ToolCall(first)));
@@ -111,7 +56,7 @@ mod tests {
         assert_eq!((second.name.as_str(), &second.arguments), ("get_time", &json!({})));
         assert_eq!((third.name.as_str(), &third.arguments), ("get_weather", &json!({"city": "Lima"})));
         assert!(second.id.starts_with("call_") && second.id != third.id, "{reply:?}");
-        let again = Read::once(Framing::Ndjson, fixture, Decoder).reply().unwrap();
+        let again = Read::once(Framing::Ndjson, fixture, Decoder::default()).reply().unwrap();
         assert_ne!(again.tool_calls()[1].id, second.id, "the same answer twice has two ids");
     }
 

@@ -1,7 +1,7 @@
 //! Chat completions at one place, with its quirks.
 
 use super::family::{self, ModelFamily};
-use super::{Place, Quirks};
+use super::{ForcedTools, Place, Quirks, ReasoningForm};
 use crate::LlmError;
 use crate::chat::{Reply, Request};
 use crate::provider::endpoint::Endpoint;
@@ -18,6 +18,8 @@ use std::borrow::Cow;
 pub(in crate::provider) struct ChatApi {
     pub(in crate::provider) place: Place,
     pub(super) quirks: Quirks,
+    /// What this server's own blocks are marked with.
+    protocol: String,
 }
 
 impl ChatApi {
@@ -31,12 +33,19 @@ impl ChatApi {
         quirks: Quirks,
         rules: RulePack,
     ) -> Self {
-        Self { place: Place::new(name, endpoint, families(&quirks), rules), quirks }
+        let place = Place::new(name, endpoint, families(&quirks), rules);
+        Self { protocol: protocol(&place), place, quirks }
+    }
+
+    /// What this server's own blocks are marked with: they go back to no other.
+    pub(super) fn protocol(&self) -> &str {
+        &self.protocol
     }
 
     /// The same at another place.
     pub(in crate::provider) fn at(mut self, change: impl FnOnce(Place) -> Place) -> Self {
         self.place = change(self.place);
+        self.protocol = protocol(&self.place);
         self
     }
 
@@ -58,6 +67,10 @@ impl ChatApi {
     }
 }
 
+fn protocol(place: &Place) -> String {
+    format!("chat_completions/{}", place.name())
+}
+
 fn families(quirks: &Quirks) -> &'static [ModelFamily] {
     if quirks.openai_models { family::OPENAI } else { &[] }
 }
@@ -69,8 +82,23 @@ impl Provider for ChatApi {
         self.write(request, cx, self.place.family(cx.model))
     }
 
-    fn capabilities(&self, _model: &str) -> Capabilities {
-        Capabilities { stream: true, ..Capabilities::text() }
+    fn capabilities(&self, model: &str) -> Capabilities {
+        let (family, quirks) = (self.place.family(model), &self.quirks);
+        let knows = family.unwrap_or(&family::UNKNOWN);
+        let by_tool = quirks.tools && quirks.forced_tools == ForcedTools::Named;
+        Capabilities {
+            audio: knows.audio,
+            documents: knows.vision,
+            images: knows.vision,
+            image_urls: knows.vision,
+            json: quirks.json,
+            parallel_tool_calls: quirks.tools && quirks.parallel_tool_calls,
+            reasoning: quirks.reasoning != ReasoningForm::None && !knows.efforts.is_empty(),
+            schema: quirks.schema || by_tool,
+            stream: true,
+            tool_choice: quirks.tools && quirks.forced_tools != ForcedTools::Never,
+            tools: quirks.tools,
+        }
     }
 
     fn decode<'a>(&self, head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {

@@ -11,16 +11,16 @@
 //! - so does one that names the same tool again when the arguments so far are complete, unless it brings the same ones:
 //!   then it is an echo.
 
-use crate::chat::ToolCallDelta;
+use crate::chat::{Opaque, ToolCall, ToolCallDelta};
 use crate::provider::Draft;
 use crate::provider::lenient::{Brief, Count, Fields, List};
 use crate::provider::made_up;
-use crate::provider::stream::malformed;
+use crate::provider::stream::{arguments, malformed};
 use crate::record::ToolProblem;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// Of longer arguments it is not noticed when they come a second time.
@@ -64,6 +64,9 @@ pub(super) struct Fragment<'a> {
     id: Brief<'a>,
     #[serde(default, borrow)]
     function: Fields<Function<'a>>,
+    /// What Gemini's door wants back.
+    #[serde(default, borrow)]
+    extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -93,6 +96,41 @@ impl Fragment<'_> {
     }
 }
 
+/// What goes back with a call, of what a fragment brings.
+fn opaque(fragment: &Fragment<'_>, protocol: &str) -> Option<Opaque> {
+    let value: Value = serde_json::from_str(fragment.extra_content?.get()).ok()?;
+    Some(Opaque::new(protocol, json!({"extra_content": value})))
+}
+
+/// The calls of a whole answer, each of which is one. `cut` says that the token limit has ended it.
+///
+/// # Errors
+///
+/// Those whose arguments are no JSON.
+pub(super) fn whole(
+    fragments: &Fragments<'_>,
+    answer: &str,
+    protocol: &str,
+    cut: bool,
+) -> Result<Vec<ToolCall>, Vec<ToolProblem>> {
+    let (mut calls, mut problems) = (Vec::with_capacity(fragments.0.len()), Vec::new());
+    for (at, fragment) in fragments.0.iter().enumerate() {
+        let (name, json) = (fragment.name(), fragment.arguments());
+        let id = match fragment.id() {
+            "" => made_up::call_id((answer, at, name)),
+            id => id.to_owned(),
+        };
+        let is_last = at + 1 == fragments.0.len();
+        match arguments(&json) {
+            Ok(arguments) if !(cut && is_last && json.trim().is_empty()) => {
+                calls.push(ToolCall::new(id, name, arguments).with_opaque(opaque(fragment, protocol)));
+            }
+            _ => problems.push(malformed(name.to_owned(), id, &json)),
+        }
+    }
+    if problems.is_empty() { Ok(calls) } else { Err(problems) }
+}
+
 /// The JSON of arguments: a text that holds it, or the value itself.
 pub(in crate::provider) fn json_of(arguments: &RawValue) -> Cow<'_, str> {
     let json = arguments.get();
@@ -112,7 +150,7 @@ impl Calls {
     }
 
     /// Adds what a frame says.
-    pub(super) fn add(&mut self, fragments: Fragments<'_>, draft: &mut Draft) {
+    pub(super) fn add(&mut self, fragments: &Fragments<'_>, protocol: &str, draft: &mut Draft) {
         let several = fragments.0.len() > 1;
         for (place, fragment) in fragments.0.iter().enumerate() {
             let place = several.then_some(place);
@@ -121,6 +159,9 @@ impl Calls {
                 self.calls.len() - 1
             });
             self.calls[at].take(at, fragment, draft);
+            if let Some(opaque) = opaque(fragment, protocol) {
+                draft.tool_call_opaque(at, opaque);
+            }
         }
     }
 
@@ -218,3 +259,6 @@ impl Call {
         self.arguments.as_ref().is_some_and(|so_far| so_far == arguments || value(so_far) == value(arguments))
     }
 }
+
+#[cfg(test)]
+mod tests;

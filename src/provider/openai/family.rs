@@ -1,7 +1,7 @@
 //! What a family of models takes, as data: models change faster than releases, so every row can be replaced.
 
 use super::TokenField;
-use crate::chat::{Sampling, Setting};
+use crate::chat::{Effort, Sampling, Setting};
 use crate::provider::refusal::first_set;
 use std::borrow::Cow;
 
@@ -20,6 +20,19 @@ pub struct ModelFamily {
     pub stop: bool,
     /// Whether its system text goes into a `developer` message.
     pub developer: bool,
+    /// How hard it can be told to think, from little to much; empty for models that do not think. A call that asks for
+    /// another effort gets the nearest.
+    pub efforts: Cow<'static, [Effort]>,
+    /// Whether it can be told not to think at all.
+    pub reasoning_off: bool,
+    /// The highest effort on chat completions, where the Responses API takes more.
+    pub most_on_chat: Effort,
+    /// Whether chat completions refuse tools unless reasoning is switched off.
+    pub tools_without_reasoning: bool,
+    /// Whether it takes pictures and documents.
+    pub vision: bool,
+    /// Whether it takes sound, on chat completions.
+    pub audio: bool,
 }
 
 /// Whether a family of models takes `temperature` and `top_p`.
@@ -50,7 +63,8 @@ impl ModelFamily {
     }
 }
 
-const fn chat(starts: &'static str, contains: &'static str) -> ModelFamily {
+/// A row as most are, to change from.
+const fn row(starts: &'static str, contains: &'static str, efforts: &'static [Effort]) -> ModelFamily {
     ModelFamily {
         starts: Cow::Borrowed(starts),
         contains: Cow::Borrowed(contains),
@@ -58,41 +72,100 @@ const fn chat(starts: &'static str, contains: &'static str) -> ModelFamily {
         sampling: SamplingRule::Always,
         stop: true,
         developer: false,
+        efforts: Cow::Borrowed(efforts),
+        reasoning_off: false,
+        most_on_chat: Effort::Max,
+        tools_without_reasoning: false,
+        vision: true,
+        audio: false,
     }
 }
 
-const fn reasoning(starts: &'static str, sampling: SamplingRule, stop: bool) -> ModelFamily {
-    ModelFamily {
-        starts: Cow::Borrowed(starts),
-        contains: Cow::Borrowed(""),
-        token_field: TokenField::MaxCompletionTokens,
-        sampling,
-        stop,
-        developer: true,
+const fn chat(starts: &'static str, contains: &'static str) -> ModelFamily {
+    row(starts, contains, &[])
+}
+
+const fn reasoning(starts: &'static str, sampling: SamplingRule, efforts: &'static [Effort]) -> ModelFamily {
+    let mut family = row(starts, "", efforts);
+    family.token_field = TokenField::MaxCompletionTokens;
+    family.sampling = sampling;
+    family.developer = true;
+    // The same models take sampling settings then.
+    family.reasoning_off = matches!(sampling, SamplingRule::WithoutReasoning);
+    family
+}
+
+/// Changes to a row.
+impl ModelFamily {
+    const fn blind(mut self) -> Self {
+        self.vision = false;
+        self
     }
+
+    const fn hearing(mut self) -> Self {
+        self.audio = true;
+        self
+    }
+
+    const fn unstoppable(mut self) -> Self {
+        self.stop = false;
+        self
+    }
+
+    const fn reasons_at_will(mut self) -> Self {
+        self.reasoning_off = true;
+        self
+    }
+
+    const fn most_on_chat(mut self, effort: Effort) -> Self {
+        self.most_on_chat = effort;
+        self
+    }
+
+    const fn tools_without_reasoning(mut self) -> Self {
+        self.tools_without_reasoning = true;
+        self
+    }
+}
+
+const LOW_TO_HIGH: &[Effort] = &[Effort::Low, Effort::Medium, Effort::High];
+const MINIMAL_TO_HIGH: &[Effort] = &[Effort::Minimal, Effort::Low, Effort::Medium, Effort::High];
+const LOW_TO_XHIGH: &[Effort] = &[Effort::Low, Effort::Medium, Effort::High, Effort::XHigh];
+const LOW_TO_MAX: &[Effort] = &[Effort::Low, Effort::Medium, Effort::High, Effort::XHigh, Effort::Max];
+/// Every effort there is.
+pub(in crate::provider) const ALL_EFFORTS: &[Effort] =
+    &[Effort::Minimal, Effort::Low, Effort::Medium, Effort::High, Effort::XHigh, Effort::Max];
+
+/// Thinks always, and takes the highest effort by the Responses API alone.
+const fn astra(starts: &'static str) -> ModelFamily {
+    reasoning(starts, SamplingRule::Never, LOW_TO_MAX).most_on_chat(Effort::XHigh)
 }
 
 /// OpenAI's families as of 2026-11; the first row that fits counts.
 pub(in crate::provider) const OPENAI: &[ModelFamily] = &[
+    chat("gpt-", "-audio").hearing().blind(),
+    chat("gpt-audio", "").hearing().blind(),
     chat("gpt-", "-chat"),
-    reasoning("gpt-6-astra", SamplingRule::Never, true),
-    reasoning("gpt-6.2-astra", SamplingRule::Never, true),
-    reasoning("gpt-6.1-sol", SamplingRule::Never, true),
-    reasoning("gpt-6.2-sol", SamplingRule::Never, true),
-    reasoning("gpt-6", SamplingRule::WithoutReasoning, true),
-    reasoning("gpt-5.", SamplingRule::WithoutReasoning, true),
-    reasoning("gpt-5", SamplingRule::Never, true),
-    reasoning("o4-mini", SamplingRule::Never, false),
-    reasoning("o3", SamplingRule::Never, false),
-    reasoning("o1", SamplingRule::Never, true),
+    astra("gpt-6-astra"),
+    astra("gpt-6.2-astra"),
+    astra("gpt-6.1-sol"),
+    astra("gpt-6.2-sol"),
+    reasoning("gpt-6", SamplingRule::WithoutReasoning, LOW_TO_MAX),
+    reasoning("gpt-5.6", SamplingRule::WithoutReasoning, LOW_TO_MAX).tools_without_reasoning(),
+    reasoning("gpt-5.1", SamplingRule::WithoutReasoning, LOW_TO_HIGH),
+    reasoning("gpt-5.", SamplingRule::WithoutReasoning, LOW_TO_XHIGH),
+    reasoning("gpt-5", SamplingRule::Never, MINIMAL_TO_HIGH),
+    reasoning("o4-mini", SamplingRule::Never, LOW_TO_HIGH).unstoppable(),
+    reasoning("o3", SamplingRule::Never, LOW_TO_HIGH).unstoppable(),
+    reasoning("o1", SamplingRule::Never, LOW_TO_HIGH),
     chat("gpt-4", ""),
-    chat("gpt-3.5", ""),
+    chat("gpt-3.5", "").blind(),
 ];
 
 /// A model that no row names: nothing is held back.
-pub(in crate::provider) static UNKNOWN: ModelFamily = chat("", "");
+pub(in crate::provider) static UNKNOWN: ModelFamily = row("", "", ALL_EFFORTS).reasons_at_will().hearing();
 /// A model that no row names, but whose id is built like a reasoning model's (`o` and a digit, `gpt-` and 5 or more).
-static UNKNOWN_REASONING: ModelFamily = reasoning("", SamplingRule::Always, true);
+static UNKNOWN_REASONING: ModelFamily = reasoning("", SamplingRule::Always, ALL_EFFORTS).reasons_at_will().hearing();
 
 /// What is known of `model`. Where there are no families at all, its name says nothing either.
 pub(super) fn find<'a>(families: &'a [ModelFamily], model: &str) -> Option<&'a ModelFamily> {

@@ -2,7 +2,7 @@
 
 use super::family::{ModelFamily, find};
 use crate::LlmError;
-use crate::chat::{Request, Sampling};
+use crate::chat::{EffortBudgets, Reasoning, Request, Sampling};
 use crate::provider::endpoint::Endpoint;
 use crate::provider::refusal::{check_range, unsupported};
 use crate::provider::{Auth, Headers, RulePack};
@@ -18,19 +18,20 @@ pub(in crate::provider) struct Place {
     endpoint: Endpoint,
     families: Cow<'static, [ModelFamily]>,
     rules: RulePack,
+    budgets: EffortBudgets,
 }
 
-/// How a call of one of the protocols switches reasoning off, which some models want beside sampling settings.
-pub(in crate::provider) struct ReasoningSwitch {
-    /// The names that lead to the effort among the fields of the body.
-    pub(in crate::provider) field: &'static [&'static str],
-    /// The `extra` that does it, for a message.
-    pub(in crate::provider) example: &'static str,
-}
+/// Where a body of one of the protocols says how hard to think: the names that lead there. Some models want reasoning off
+/// beside sampling settings.
+pub(in crate::provider) struct EffortField(pub(in crate::provider) &'static [&'static str]);
 
-impl ReasoningSwitch {
-    fn is_off(&self, request: &Request) -> bool {
-        let mut names = self.field.iter();
+impl EffortField {
+    /// Whether the call switches reasoning off, in neutral words or in the protocol's own.
+    pub(in crate::provider) fn is_off(&self, request: &Request) -> bool {
+        if request.reasoning == Some(Reasoning::Off) {
+            return true;
+        }
+        let mut names = self.0.iter();
         let top = names.next().and_then(|name| request.extra.get(*name));
         names.fold(top, |at, name| at?.get(name)).and_then(Value::as_str) == Some("none")
     }
@@ -43,7 +44,13 @@ impl Place {
         families: &'static [ModelFamily],
         rules: RulePack,
     ) -> Self {
-        Self { name: name.into(), endpoint, families: Cow::Borrowed(families), rules }
+        Self {
+            name: name.into(),
+            endpoint,
+            families: Cow::Borrowed(families),
+            rules,
+            budgets: EffortBudgets::default(),
+        }
     }
 
     pub(in crate::provider) fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
@@ -82,6 +89,16 @@ impl Place {
         self
     }
 
+    pub(in crate::provider) fn with_budgets(mut self, budgets: EffortBudgets) -> Self {
+        self.budgets = budgets;
+        self
+    }
+
+    /// What efforts are worth in tokens.
+    pub(in crate::provider) fn budgets(&self) -> &EffortBudgets {
+        &self.budgets
+    }
+
     pub(in crate::provider) fn name(&self) -> &str {
         &self.name
     }
@@ -115,15 +132,15 @@ impl Place {
         model: &str,
         family: &ModelFamily,
         max_temperature: f64,
-        reasoning: &ReasoningSwitch,
+        effort: &EffortField,
     ) -> Result<(), LlmError> {
         let Sampling { temperature, top_p, .. } = request.sampling;
         check_range(self.name(), "temperature", temperature, max_temperature)?;
         check_range(self.name(), "top_p", top_p, 1.0)?;
-        match family.refused(&request.sampling, reasoning.is_off(request)) {
+        match family.refused(&request.sampling, effort.is_off(request)) {
             Some((setting, true)) => {
-                let cure = format!("leave it out, or switch reasoning off with extra {}", reasoning.example);
-                Err(unsupported(self.name(), model, setting, &cure))
+                let cure = "leave it out, or switch reasoning off (`Reasoning::Off`)";
+                Err(unsupported(self.name(), model, setting, cure))
             }
             Some((setting, false)) => {
                 Err(unsupported(self.name(), model, setting, "leave it out, or choose another model"))

@@ -60,6 +60,13 @@ macro_rules! account_settings {
                 self.at(|place| place.with_families(families.into()))
             }
 
+            /// What efforts of reasoning are worth in tokens, where a call gives a budget and the protocol knows efforts
+            /// alone.
+            #[must_use]
+            pub fn effort_budgets(self, budgets: $crate::chat::EffortBudgets) -> Self {
+                self.at(|place| place.with_budgets(budgets))
+            }
+
             /// What errors mean, instead of [`RulePack::openai`].
             #[must_use]
             pub fn rule_pack(self, rules: RulePack) -> Self {

@@ -5,6 +5,7 @@
 
 use super::ChatApi;
 use super::calls::{Calls, Fragments};
+use super::echo::Kept;
 use super::lenient::{Filtered, Finish, Object, Saying, Text};
 use super::usage::Counts;
 use crate::chat::FinishReason;
@@ -12,13 +13,17 @@ use crate::provider::lenient::{Brief, Count, Fields, First, Present};
 use crate::provider::stream::Stencil;
 use crate::provider::{AnswerFault, Draft, Frame, StreamDecoder, json};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 /// Reads one stream.
 #[derive(Debug, Default)]
 pub(in crate::provider) struct ChatStream {
     reasoning_outside_output: bool,
+    /// What the server's own blocks are marked with.
+    protocol: String,
     usual: Stencil<Voice>,
     calls: Calls,
+    kept: Kept,
     /// Which choice is read: the first one that is met. Others are alternatives, and nobody asked for them here.
     choice: Option<u64>,
 }
@@ -84,6 +89,8 @@ struct Delta<'a> {
     #[serde(default, borrow)]
     reasoning: Saying<'a>,
     #[serde(default, borrow)]
+    reasoning_details: Option<&'a RawValue>,
+    #[serde(default, borrow)]
     refusal: Brief<'a>,
     #[serde(default, borrow)]
     tool_calls: Fragments<'a>,
@@ -91,19 +98,24 @@ struct Delta<'a> {
 
 impl ChatApi {
     pub(super) fn stream(&self) -> ChatStream {
-        ChatStream { reasoning_outside_output: self.quirks.reasoning_outside_output, ..ChatStream::default() }
+        ChatStream {
+            reasoning_outside_output: self.quirks.reasoning_outside_output,
+            protocol: self.protocol().to_owned(),
+            kept: Kept::new(self.quirks.echo),
+            ..ChatStream::default()
+        }
     }
 }
 
 impl StreamDecoder for ChatStream {
     fn read(&mut self, frame: &Frame<'_>, draft: &mut Draft) -> Result<(), AnswerFault> {
         if let Some((voice, words)) = self.usual.read(frame.data) {
-            speak(draft, voice, words);
+            self.speak(draft, voice, words);
             return Ok(());
         }
         let data = frame.data.trim_ascii();
         if data == b"[DONE]" {
-            self.calls.complete(draft);
+            self.complete(draft);
             draft.done();
             return Ok(());
         }
@@ -121,7 +133,7 @@ impl StreamDecoder for ChatStream {
     fn end(&mut self, draft: &mut Draft) -> bool {
         let complete = draft.finish_reason().is_some();
         if complete {
-            self.calls.complete(draft);
+            self.complete(draft);
         }
         complete
     }
@@ -170,8 +182,9 @@ impl ChatStream {
 
     /// Reads what was said; gives the words where they are all that there is, and borrowed from the frame.
     fn delta<'a>(&mut self, delta: Delta<'a>, draft: &mut Draft) -> Option<(Voice, &'a str)> {
-        let Delta { content, reasoning_content, reasoning, refusal, tool_calls } = delta;
-        let is_bare = refusal.text().is_empty() && tool_calls.0.is_empty();
+        let Delta { content, reasoning_content, reasoning, reasoning_details, refusal, tool_calls } = delta;
+        let blocks = reasoning_details.filter(|_| self.kept.wants_blocks());
+        let is_bare = refusal.text().is_empty() && tool_calls.0.is_empty() && blocks.is_none();
         // The same words may be in both.
         let thought = if reasoning_content.is_empty() { reasoning } else { reasoning_content };
         let usual = match (&content, &thought) {
@@ -185,18 +198,32 @@ impl ChatStream {
             (Voice::Reasoning, reasoning.unwrap_or_default()),
             (Voice::Text, text),
         ] {
-            speak(draft, voice, words);
+            self.speak(draft, voice, words);
+        }
+        if let Some(blocks) = blocks.filter(|_| draft.keeps_reply()) {
+            self.kept.blocks(blocks);
         }
         draft.refusal(refusal.text());
-        self.calls.add(tool_calls, draft);
+        self.calls.add(&tool_calls, &self.protocol, draft);
         usual.filter(|(_, words)| !words.is_empty())
     }
-}
 
-fn speak(draft: &mut Draft, voice: Voice, words: String) {
-    match voice {
-        Voice::Reasoning => draft.reasoning(words),
-        Voice::Text => draft.text(words),
+    fn speak(&mut self, draft: &mut Draft, voice: Voice, words: String) {
+        match voice {
+            Voice::Reasoning => {
+                if draft.keeps_reply() {
+                    self.kept.words(&words);
+                }
+                draft.reasoning(words);
+            }
+            Voice::Text => draft.text(words),
+        }
+    }
+
+    /// Nothing more follows.
+    fn complete(&mut self, draft: &mut Draft) {
+        self.calls.complete(draft);
+        self.kept.take(&self.protocol).into_iter().for_each(|block| draft.opaque(block));
     }
 }
 

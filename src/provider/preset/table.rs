@@ -5,19 +5,45 @@
 //! minimal. Where a server takes either token field, `max_tokens` is sent.
 
 use super::{Placeholder, Preset};
-use crate::chat::Setting;
-use crate::provider::{Quirks, RulePack, TokenField};
+use crate::chat::{Effort, Setting};
+use crate::provider::{ForcedTools, Quirks, ReasoningEcho, ReasoningForm, RulePack, TokenField, ToolIds};
 
 /// Takes `max_completion_tokens`.
 const MCT: Quirks = Quirks::none().token_field(TokenField::MaxCompletionTokens);
 /// Serves OpenAI's models under their own names.
 const AS_MODEL: Quirks = Quirks::openai();
-/// Has no settings for sampling.
+/// Takes messages and tools, and nothing else.
 const BARE: Quirks = Quirks::none()
     .refuses(&[Setting::MaxTokens, Setting::Seed, Setting::Stop, Setting::Temperature, Setting::TopP])
+    .without_parallel_tool_calls()
+    .without_json()
+    .without_schema()
+    .reasoning(ReasoningForm::None)
     .without_stream_options();
 /// Refuses fields that it does not know, and reports usage in every stream.
-const MISTRALS: Quirks = Quirks::none().seed_field("random_seed").without_stream_options();
+const MISTRALS: Quirks = Quirks::none()
+    .seed_field("random_seed")
+    .required("any")
+    .tool_ids(ToolIds::Nine)
+    .reasoning(ReasoningForm::Effort {
+        efforts: &[Effort::Low, Effort::Medium, Effort::High, Effort::XHigh],
+        off: true,
+    })
+    .without_stream_options();
+/// Has no `json_schema`.
+const NO_SCHEMA: Quirks = Quirks::none().without_schema();
+/// Cannot be told to call a tool.
+const UNFORCED: Quirks = Quirks::none().forced_tools(ForcedTools::Never);
+/// Ignores `tool_choice`.
+const OLLAMAS: Quirks = UNFORCED.reasoning(LOW_TO_HIGH_OR_NONE);
+
+const LOW_TO_HIGH: ReasoningForm =
+    ReasoningForm::Effort { efforts: &[Effort::Low, Effort::Medium, Effort::High], off: false };
+const LOW_TO_HIGH_OR_NONE: ReasoningForm =
+    ReasoningForm::Effort { efforts: &[Effort::Low, Effort::Medium, Effort::High], off: true };
+const MINIMAL_TO_HIGH: &[Effort] = &[Effort::Minimal, Effort::Low, Effort::Medium, Effort::High];
+/// Thinks or does not.
+const THINKING: ReasoningForm = ReasoningForm::Thinking { efforts: &[] };
 
 const fn part(name: &'static str, variables: &'static [&'static str]) -> Placeholder {
     Placeholder { name, variables }
@@ -59,10 +85,13 @@ presets! {
     .quirks(AS_MODEL.token_field(TokenField::MaxCompletionTokens).key_header("api-key"))
     .rules(RulePack::azure);
     GEMINI = hosted("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", ["GEMINI_API_KEY"])
+        .quirks(Quirks::none().reasoning(ReasoningForm::Effort { efforts: MINIMAL_TO_HIGH, off: true }))
         .rules(RulePack::gemini);
     ///
     /// For tests of a change of provider; Anthropic's own protocol has more.
-    ANTHROPIC = hosted("anthropic", "https://api.anthropic.com/v1", ["ANTHROPIC_API_KEY"]).rules(RulePack::anthropic);
+    ANTHROPIC = hosted("anthropic", "https://api.anthropic.com/v1", ["ANTHROPIC_API_KEY"])
+        .quirks(NO_SCHEMA)
+        .rules(RulePack::anthropic);
     MISTRAL = hosted("mistral", "https://api.mistral.ai/v1", ["MISTRAL_API_KEY"])
         .quirks(MISTRALS)
         .rules(RulePack::mistral);
@@ -71,31 +100,46 @@ presets! {
         .rules(RulePack::mistral);
     DEEPSEEK = hosted("deepseek", "https://api.deepseek.com", ["DEEPSEEK_API_KEY"])
         .alternates(&[("beta", "https://api.deepseek.com/beta")])
+        .quirks(
+            NO_SCHEMA
+                .reasoning(ReasoningForm::Thinking { efforts: &[Effort::Low, Effort::High, Effort::Max] })
+                // Every turn of its present models has to have it; the model before them refuses it.
+                .echo(ReasoningEcho::new("reasoning_content").always().not_for(&["deepseek-reasoner"])),
+        )
         .rules(RulePack::deepseek);
     ///
     /// Counts the tokens of reasoning beside the output.
     XAI = hosted("xai", "https://api.x.ai/v1", ["XAI_API_KEY"])
-        .quirks(MCT.reasoning_outside_output())
+        .quirks(MCT.reasoning_outside_output().reasoning(LOW_TO_HIGH))
         .rules(RulePack::xai);
     GROQ = hosted("groq", "https://api.groq.com/openai/v1", ["GROQ_API_KEY"])
-        .quirks(MCT.max_stop(4))
+        .quirks(MCT.max_stop(4).max_tools(128).without_json_beside_tools().reasoning(LOW_TO_HIGH_OR_NONE))
         .rules(RulePack::groq);
     ///
     /// Its limiter takes the whole token limit of a call in advance: set it modestly.
     CEREBRAS = hosted("cerebras", "https://api.cerebras.ai/v1", ["CEREBRAS_API_KEY"])
-        .quirks(MCT)
+        .quirks(MCT.strict(true).reasoning(LOW_TO_HIGH_OR_NONE).echo(ReasoningEcho::new("reasoning")))
         .rules(RulePack::cerebras);
     PERPLEXITY = hosted("perplexity", "https://api.perplexity.ai", ["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY"])
-        .quirks(Quirks::none().without_stream_options())
+        .quirks(
+            Quirks::none()
+                .without_tools()
+                .without_json()
+                .reasoning(ReasoningForm::Effort { efforts: MINIMAL_TO_HIGH, off: false })
+                .without_stream_options(),
+        )
         .rules(RulePack::perplexity);
     COHERE = hosted("cohere", "https://api.cohere.ai/compatibility/v1", ["COHERE_API_KEY", "CO_API_KEY"]);
-    AI21 = hosted("ai21", "https://api.ai21.com/studio/v1", ["AI21_API_KEY"]);
+    AI21 = hosted("ai21", "https://api.ai21.com/studio/v1", ["AI21_API_KEY"]).quirks(NO_SCHEMA);
     MOONSHOT = hosted("moonshot", "https://api.moonshot.ai/v1", ["MOONSHOT_API_KEY"])
-        .alternates(&[("cn", "https://api.moonshot.cn/v1")]);
+        .alternates(&[("cn", "https://api.moonshot.cn/v1")])
+        .quirks(UNFORCED);
     ZAI = hosted("zai", "https://api.z.ai/api/paas/v4", ["ZAI_API_KEY"])
-        .alternates(&[("coding", "https://api.z.ai/api/coding/paas/v4"), ("cn", "https://open.bigmodel.cn/api/paas/v4")]);
+        .alternates(&[("coding", "https://api.z.ai/api/coding/paas/v4"), ("cn", "https://open.bigmodel.cn/api/paas/v4")])
+        .quirks(Quirks::none().reasoning(THINKING));
     DASHSCOPE = hosted("dashscope", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", ["DASHSCOPE_API_KEY"])
-        .alternates(&[("cn", "https://dashscope.aliyuncs.com/compatible-mode/v1")]);
+        .alternates(&[("cn", "https://dashscope.aliyuncs.com/compatible-mode/v1")])
+        .quirks(Quirks::none().reasoning(ReasoningForm::Switch));
     MINIMAX = hosted("minimax", "https://api.minimax.io/v1", ["MINIMAX_API_KEY"])
         .alternates(&[("cn", "https://api.minimaxi.com/v1")]);
     STEPFUN = hosted("stepfun", "https://api.stepfun.ai/v1", ["STEPFUN_API_KEY"]);
@@ -103,7 +147,8 @@ presets! {
     /// Volcengine's Ark; the model may be the id of an endpoint.
     VOLCENGINE =
         hosted("volcengine", "https://ark.cn-beijing.volces.com/api/v3", ["ARK_API_KEY", "VOLCENGINE_API_KEY"])
-            .aliases(&["ark"]);
+            .aliases(&["ark"])
+            .quirks(Quirks::none().reasoning(THINKING));
     TENCENT = hosted("tencent", "https://tokenhub-intl.tencentcloudmaas.com/v1", ["TENCENT_API_KEY"]);
     BAIDU_QIANFAN = hosted("baidu-qianfan", "https://qianfan.baidubce.com/v2", ["BAIDU_API_KEY"]);
     XIAOMI_MIMO = hosted("xiaomi-mimo", "https://api.xiaomimimo.com/v1", ["XIAOMI_MIMO_API_KEY"]);
@@ -115,7 +160,7 @@ presets! {
     BEDROCK_OPENAI =
         hosted("bedrock-openai", "https://bedrock-mantle.{region}.api.aws/openai/v1", ["AWS_BEARER_TOKEN_BEDROCK"])
             .placeholders(&[part("region", &["AWS_REGION", "AWS_DEFAULT_REGION"])])
-            .quirks(MCT);
+            .quirks(MCT.reasoning(LOW_TO_HIGH));
     REKA = hosted("reka", "https://api.reka.ai/v1", ["REKA_API_KEY"]);
     SARVAM = hosted("sarvam", "https://api.sarvam.ai/v1", ["SARVAM_API_KEY"])
         .quirks(Quirks::none().key_header("api-subscription-key"));
@@ -132,12 +177,21 @@ presets! {
 
     ///
     /// Headers that name your application (`HTTP-Referer`, `X-Title`) are sent when you set them.
-    OPENROUTER = hosted("openrouter", "https://openrouter.ai/api/v1", ["OPENROUTER_API_KEY"]).rules(RulePack::openrouter);
+    OPENROUTER = hosted("openrouter", "https://openrouter.ai/api/v1", ["OPENROUTER_API_KEY"])
+        .quirks(
+            Quirks::none()
+                .strict(true)
+                .reasoning(ReasoningForm::Object)
+                .echo(ReasoningEcho::new("reasoning_details")),
+        )
+        .rules(RulePack::openrouter);
     TOGETHER = hosted("together", "https://api.together.ai/v1", ["TOGETHER_API_KEY", "TOGETHER_AI_API_KEY"])
         .alternates(&[("xyz", "https://api.together.xyz/v1")])
+        .quirks(Quirks::none().reasoning(LOW_TO_HIGH))
         .rules(RulePack::together);
     FIREWORKS =
         hosted("fireworks", "https://api.fireworks.ai/inference/v1", ["FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"])
+            .quirks(Quirks::none().reasoning(LOW_TO_HIGH_OR_NONE))
             .rules(RulePack::fireworks);
     DEEPINFRA = hosted("deepinfra", "https://api.deepinfra.com/v1/openai", ["DEEPINFRA_API_KEY"]);
     NVIDIA_NIM =
@@ -149,7 +203,8 @@ presets! {
     NOVITA = hosted("novita", "https://api.novita.ai/v3/openai", ["NOVITA_API_KEY"]);
     HYPERBOLIC = hosted("hyperbolic", "https://api.hyperbolic.xyz/v1", ["HYPERBOLIC_API_KEY"]);
     SILICONFLOW = hosted("siliconflow", "https://api.siliconflow.com/v1", ["SILICONFLOW_API_KEY"])
-        .alternates(&[("cn", "https://api.siliconflow.cn/v1")]);
+        .alternates(&[("cn", "https://api.siliconflow.cn/v1")])
+        .quirks(Quirks::none().reasoning(ReasoningForm::Switch));
     HUGGINGFACE = hosted("huggingface", "https://router.huggingface.co/v1", ["HF_TOKEN", "HUGGINGFACE_API_KEY"]);
     GITHUB_MODELS = hosted("github-models", "https://models.github.ai/inference", ["GITHUB_TOKEN", "GITHUB_API_KEY"])
         .alternates(&[("azure", "https://models.inference.ai.azure.com")])
@@ -162,7 +217,8 @@ presets! {
     HELICONE = hosted("helicone", "https://ai-gateway.helicone.ai", ["HELICONE_API_KEY"]).quirks(AS_MODEL);
     FRIENDLI = hosted("friendli", "https://api.friendli.ai/serverless/v1", ["FRIENDLI_TOKEN"]);
     FEATHERLESS =
-        hosted("featherless", "https://api.featherless.ai/v1", ["FEATHERLESS_AI_API_KEY", "FEATHERLESS_API_KEY"]);
+        hosted("featherless", "https://api.featherless.ai/v1", ["FEATHERLESS_AI_API_KEY", "FEATHERLESS_API_KEY"])
+            .quirks(UNFORCED);
     LAMBDA = hosted("lambda", "https://api.lambda.ai/v1", ["LAMBDA_API_KEY"]);
     BASETEN = hosted("baseten", "https://inference.baseten.co/v1", ["BASETEN_API_KEY"])
         .alternates(&[("dedicated", "https://model-{id}.api.baseten.co/environments/production/sync/v1")])
@@ -173,10 +229,10 @@ presets! {
     WANDB = hosted("wandb", "https://api.inference.wandb.ai/v1", ["WANDB_API_KEY"]);
     VENICE = hosted("venice", "https://api.venice.ai/api/v1", ["VENICE_API_KEY", "VENICE_AI_API_KEY"]);
     CHUTES = hosted("chutes", "https://llm.chutes.ai/v1", ["CHUTES_API_KEY"]);
-    POE = hosted("poe", "https://api.poe.com/v1", ["POE_API_KEY"]);
+    POE = hosted("poe", "https://api.poe.com/v1", ["POE_API_KEY"]).quirks(NO_SCHEMA);
     GMI = hosted("gmi", "https://api.gmi-serving.com/v1", ["GMI_API_KEY"]);
     CRUSOE = hosted("crusoe", "https://api.inference.crusoecloud.com/v1", ["CRUSOE_API_KEY"]);
-    NSCALE = hosted("nscale", "https://inference.api.nscale.com/v1", ["NSCALE_API_KEY"]);
+    NSCALE = hosted("nscale", "https://inference.api.nscale.com/v1", ["NSCALE_API_KEY"]).quirks(UNFORCED);
     OVHCLOUD =
         hosted("ovhcloud", "https://oai.endpoints.kepler.ai.cloud.ovh.net/v1", ["OVHCLOUD_API_KEY", "OVH_API_KEY"]);
     DIGITALOCEAN =
@@ -220,17 +276,21 @@ presets! {
     SCX_AI = hosted("scx-ai", "https://api.scx.ai/v1", ["SCX_API_KEY"]).quirks(Quirks::none().max_temperature(1.99));
     HOSTINGER = hosted("hostinger", "https://router.hostinger.com/v1", ["HOSTINGER_ROUTER_API_KEY"]);
     COMPACTIFAI = hosted("compactifai", "https://api.compactif.ai/v1", ["COMPACTIFAI_API_KEY"]);
-    OLLAMA_CLOUD = hosted("ollama-cloud", "https://ollama.com/v1", ["OLLAMA_API_KEY"]).rules(RulePack::ollama);
+    OLLAMA_CLOUD =
+        hosted("ollama-cloud", "https://ollama.com/v1", ["OLLAMA_API_KEY"]).quirks(OLLAMAS).rules(RulePack::ollama);
 
     // On this machine: no key unless they were started with one.
 
     ///
     /// Its own protocol takes more settings than this one.
-    OLLAMA = local("ollama", "http://localhost:11434/v1", []).rules(RulePack::ollama);
+    OLLAMA = local("ollama", "http://localhost:11434/v1", []).quirks(OLLAMAS).rules(RulePack::ollama);
     VLLM = local("vllm", "http://localhost:8000/v1", ["HOSTED_VLLM_API_KEY"]).rules(RulePack::vllm);
-    LLAMA_CPP = local("llama.cpp", "http://localhost:8080/v1", []).rules(RulePack::llama_cpp);
+    LLAMA_CPP = local("llama.cpp", "http://localhost:8080/v1", [])
+        .quirks(Quirks::none().forced_tools(ForcedTools::Required))
+        .rules(RulePack::llama_cpp);
     LLAMAFILE = local("llamafile", "http://localhost:8080/v1", ["LLAMAFILE_API_KEY"]).rules(RulePack::llama_cpp);
     LM_STUDIO = local("lm-studio", "http://localhost:1234/v1", ["LM_API_TOKEN", "LM_STUDIO_API_KEY"])
+        .quirks(Quirks::none().forced_tools(ForcedTools::Required).without_json().reasoning(LOW_TO_HIGH))
         .rules(RulePack::llama_cpp);
     LOCALAI = local("localai", "http://localhost:8080/v1", []).rules(RulePack::llama_cpp);
     SGLANG = local("sglang", "http://localhost:30000/v1", []).rules(RulePack::vllm);

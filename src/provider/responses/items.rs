@@ -218,8 +218,9 @@ impl Items {
         });
         self.seen.sort_by_key(|seen| seen.place);
         let echoes = self.seen.iter_mut().filter_map(|seen| seen.echo.take());
-        if let Some(data) = opaque::turn(model, echoes.collect()) {
-            draft.opaque(Opaque::new(PROTOCOL, data));
+        if let Some(data) = opaque::turn(echoes.collect()).filter(|_| draft.keeps_reply()) {
+            let model = Some(model.to_owned()).filter(|model| !model.is_empty());
+            draft.opaque(Opaque::new(PROTOCOL, data).of_model(model));
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::items::Item;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// What goes back in place of an item.
 pub(super) fn echo(item: &Item<'_>, raw: &RawValue) -> Option<Value> {
@@ -22,10 +22,10 @@ pub(super) fn echo(item: &Item<'_>, raw: &RawValue) -> Option<Value> {
 }
 
 /// What goes back with a turn that consists of these items; nothing where a neutral turn says it all.
-pub(super) fn turn(model: &str, items: Vec<Value>) -> Option<Value> {
+pub(super) fn turn(items: Vec<Value>) -> Option<Value> {
     let is_neutral = |item: &Value| {
         matches!(item["type"].as_str(), Some("message" | "function_call" | "custom_tool_call"))
             && item.get("phase").is_none()
     };
-    (!items.iter().all(is_neutral)).then(|| json!({"model": model, "items": items}))
+    (!items.iter().all(is_neutral)).then_some(Value::Array(items))
 }

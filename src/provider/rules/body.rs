@@ -106,6 +106,12 @@ impl Spoken {
             spoken.kind = Some(name.trim().to_owned());
             spoken.words.push(squeeze(name));
         }
+        // In AWS's event streams the name of the event is that of the exception.
+        if let Some(name) = failure.event.filter(|name| name.ends_with("Exception")) {
+            spoken.is_error = true;
+            spoken.kind = Some(name.to_owned());
+            spoken.words.push(squeeze(name));
+        }
         if refused && spoken.message.is_none() {
             spoken.message = plain_text(failure);
         }

@@ -95,11 +95,32 @@ fn tool_use(called: &Called, at: usize, id: &str) -> Block {
     }
 }
 
-/// What a block of reasoning is signed with: another text, or another model, has another signature.
-pub(super) fn signature(model: &str, thinking: &str) -> String {
+/// What a block of reasoning is signed with: the model that gave it, and a sum of both.
+fn signature(model: &str, thinking: &str) -> String {
+    STANDARD.encode(format!("{:016x}{model}", sum(model, thinking)))
+}
+
+fn sum(model: &str, thinking: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (model, thinking).hash(&mut hasher);
-    STANDARD.encode(hasher.finish().to_be_bytes())
+    hasher.finish()
+}
+
+/// What a signature says of a block of reasoning.
+pub(super) enum Signed {
+    /// It is as this model gave it.
+    By(String),
+    /// It is not as it was given, or was given by somebody else.
+    Changed,
+}
+
+/// Reads a signature of [`signature`].
+pub(super) fn signed(signature: &str, thinking: &str) -> Signed {
+    let text = STANDARD.decode(signature).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    match text.as_deref().and_then(|text| text.split_at_checked(16)) {
+        Some((seal, model)) if seal == format!("{:016x}", sum(model, thinking)) => Signed::By(model.to_owned()),
+        _ => Signed::Changed,
+    }
 }
 
 fn stop_reason(reply: &Reply) -> &str {

@@ -1,8 +1,9 @@
 //! Reads a request, or refuses it as Google does: front end, credentials, JSON, values, in this order.
 
-use super::{Refusal, no_such_page};
+use super::signature::generation;
+use super::{Refusal, conversation, no_such_page, tools};
 use crate::testing::http1::Request;
-use crate::testing::protocol::{Asked, Rendered, count_tokens};
+use crate::testing::protocol::{Asked, Rendered};
 use http::Method;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
@@ -15,9 +16,10 @@ pub(super) fn read(request: &Request) -> Result<Asked, Rendered> {
     let read = || {
         check_credentials(request, query, is_vertex)?;
         let body = json_body(&request.body)?;
-        check_settings(&body)?;
+        let config = check_settings(&body, &model, is_vertex)?;
+        tools::check(&body, &config, &model)?;
         let stream_list = stream && !query.split('&').any(|pair| pair == "alt=sse");
-        Ok(Asked { stream, stream_list, ..asked(&body, model)? })
+        Ok(Asked { stream, stream_list, ..conversation::read(body.get("contents"), &model)? })
     };
     read().map_err(Refusal::render)
 }
@@ -124,7 +126,7 @@ fn json_body(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
 }
 
 /// The object with its fields in camel case; what Google does not know it refuses.
-fn fields(object: Map<String, Value>, known: &[&str], at: &str) -> Result<Map<String, Value>, Refusal> {
+pub(super) fn fields(object: Map<String, Value>, known: &[&str], at: &str) -> Result<Map<String, Value>, Refusal> {
     let mut read = Map::new();
     for (name, value) in object {
         let Some(field) = known.iter().find(|field| **field == name || snake(field) == name) else {
@@ -138,7 +140,7 @@ fn fields(object: Map<String, Value>, known: &[&str], at: &str) -> Result<Map<St
     Ok(read)
 }
 
-fn snake(camel: &str) -> String {
+pub(super) fn snake(camel: &str) -> String {
     let mut snake = String::new();
     for c in camel.chars() {
         if c.is_ascii_uppercase() {
@@ -149,82 +151,103 @@ fn snake(camel: &str) -> String {
     snake
 }
 
-fn check_settings(body: &Map<String, Value>) -> Result<(), Refusal> {
+/// Checks what is set, and gives `generationConfig`.
+fn check_settings(body: &Map<String, Value>, model: &str, is_vertex: bool) -> Result<Map<String, Value>, Refusal> {
+    if body.contains_key("cachedContent")
+        && ["systemInstruction", "tools", "toolConfig"].iter().any(|field| body.contains_key(*field))
+    {
+        let message = "CachedContent can not be used with GenerateContent request setting system_instruction, tools \
+                       or tool_config.";
+        return Err(Refusal::new(400, message));
+    }
     if let Some(instruction) = body.get("systemInstruction") {
-        if body.contains_key("cachedContent") {
-            let message = "CachedContent can not be used with GenerateContent request setting system_instruction, tools \
-                           or tool_config.";
-            return Err(Refusal::new(400, message));
+        if model.starts_with("gemma-") {
+            return Err(Refusal::new(400, format!("Developer instruction is not enabled for models/{model}")));
         }
-        parts(instruction, "system_instruction")?;
+        conversation::check_system(instruction)?;
     }
     let config = match body.get("generationConfig") {
         Some(Value::Object(config)) => fields(config.clone(), &CONFIG_FIELDS, "generation_config")?,
-        _ => return Ok(()),
+        _ => return Ok(Map::new()),
     };
     let wrong = |field: &str, why: &str| {
-        Refusal::new(400, format!("* GenerateContentRequest.generation_config.{field}: {field} {why}\n"))
+        Err(Refusal::new(400, format!("* GenerateContentRequest.generation_config.{field}: {field} {why}\n")))
     };
     for (field, name, max) in [("temperature", "temperature", 2.0), ("topP", "top_p", 1.0)] {
         let value = config.get(field).and_then(Value::as_f64);
         if value.is_some_and(|value| !(0.0..=max).contains(&value)) {
-            return Err(wrong(name, &format!("must be in the range [0.0, {max:.1}].")));
+            return wrong(name, &format!("must be in the range [0.0, {max:.1}]."));
         }
     }
     for (field, name) in [("maxOutputTokens", "max_output_tokens"), ("seed", "seed")] {
         let fits = |value: &Value| value.as_i64().is_some_and(|value| i32::try_from(value).is_ok());
         if config.get(field).is_some_and(|value| !fits(value)) {
-            return Err(wrong(name, "must be a 32-bit integer."));
+            return wrong(name, "must be a 32-bit integer.");
         }
     }
-    match config.get("stopSequences") {
-        Some(Value::Array(stops)) if stops.len() > 5 => Err(wrong("stop_sequences", "must have at most 5 elements.")),
-        _ => Ok(()),
+    if config.get("stopSequences").and_then(Value::as_array).is_some_and(|stops| stops.len() > 5) {
+        return wrong("stop_sequences", "must have at most 5 elements.");
     }
+    if !is_vertex
+        && model.starts_with("gemini-2.5")
+        && ["presencePenalty", "frequencyPenalty"].iter().any(|field| config.contains_key(*field))
+    {
+        return Err(Refusal::new(400, format!("Penalty is not enabled for models/{model}")));
+    }
+    check_form(&config, model)?;
+    check_thinking(config.get("thinkingConfig"), model)?;
+    Ok(config)
 }
 
-fn asked(body: &Map<String, Value>, model: String) -> Result<Asked, Refusal> {
-    let contents = match body.get("contents") {
-        Some(Value::Array(contents)) if !contents.is_empty() => contents,
-        _ => return Err(Refusal::new(400, "* GenerateContentRequest.contents: contents is not specified\n")),
+fn check_form(config: &Map<String, Value>, model: &str) -> Result<(), Refusal> {
+    let form = config.get("responseMimeType").map_or("text/plain", |form| form.as_str().unwrap_or_default());
+    let schemas = ["responseSchema", "responseJsonSchema"].iter().filter(|field| config.contains_key(**field)).count();
+    let message = match (form, schemas) {
+        ("application/json", _) if model.starts_with("gemma-3") => {
+            return Err(Refusal::new(400, format!("JSON mode is not enabled for models/{model}")));
+        }
+        (_, 2) => "only one of response_schema and response_json_schema may be set.",
+        ("application/json" | "text/plain" | "text/x.enum", 0) | ("application/json" | "text/x.enum", _) => {
+            return Ok(());
+        }
+        (_, 0) => "allowed mimetypes are `text/plain`, `application/json` and `text/x.enum`.",
+        _ => "only allowed when the response mime type is application/json.",
     };
-    let mut asked = Asked { model, ..Asked::default() };
-    for (place, content) in contents.iter().enumerate() {
-        let role = match content.get("role") {
-            None => "user",
-            Some(role) => role.as_str().filter(|role| ["user", "model"].contains(role)).unwrap_or_default(),
-        };
-        if role.is_empty() {
-            return Err(Refusal::new(400, "Please use a valid role: user, model."));
-        }
-        let text = parts(content, &format!("contents[{place}]"))?;
-        asked.input_tokens += count_tokens(&text) + 1;
-        if role == "user" {
-            asked.prompt = text;
-        }
-    }
-    Ok(asked)
+    Err(Refusal::new(400, format!("* GenerateContentRequest.generation_config.response_mime_type: {message}\n")))
 }
 
-/// The text of a content, whose parts may not be missing or empty.
-fn parts(content: &Value, at: &str) -> Result<String, Refusal> {
-    let at = format!("* GenerateContentRequest.{at}.parts");
-    let parts = content.get("parts").and_then(Value::as_array).filter(|parts| !parts.is_empty());
-    let Some(parts) = parts else {
-        return Err(Refusal::new(400, format!("{at}: contents.parts must not be empty.\n")));
+/// A level or a budget, as the generation takes it; never both.
+fn check_thinking(thinking: Option<&Value>, model: &str) -> Result<(), Refusal> {
+    let Some(thinking) = thinking else { return Ok(()) };
+    let known = ["includeThoughts", "thinkingBudget", "thinkingLevel"];
+    let thinking = thinking.as_object().cloned().unwrap_or_default();
+    let thinking = fields(thinking, &known, "generation_config.thinking_config")?;
+    let levels: &[&str] = match model {
+        _ if model.starts_with("gemini-4-hydrogen") => &["LOW", "MEDIUM", "HIGH", "XHIGH"],
+        _ if model.starts_with("gemini-3.5-flash") || model.starts_with("gemini-3.6-flash") => {
+            &["MINIMAL", "LOW", "MEDIUM", "HIGH"]
+        }
+        _ if matches!(generation(model), Some(3 | 4)) => &["LOW", "MEDIUM", "HIGH"],
+        _ if matches!(generation(model), Some(..=2)) => &[],
+        _ => &["MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH"],
     };
-    let is_data = |part: &Value| {
-        let fields = part.as_object().into_iter().flatten();
-        fields
-            .filter(|(name, _)| !["thought", "thoughtSignature", "thought_signature"].contains(&name.as_str()))
-            .count()
-            == 1
+    let budget = match model {
+        _ if model.starts_with("gemini-2.5-pro") => 128..=32_768,
+        _ if model.starts_with("gemini-2.5") => 0..=24_576,
+        _ => 0..=i64::from(i32::MAX),
     };
-    if let Some(place) = parts.iter().position(|part| !is_data(part)) {
-        let message = format!("{at}[{place}].data: required oneof field 'data' must have one initialized field\n");
-        return Err(Refusal::new(400, message));
-    }
-    Ok(parts.iter().filter_map(|part| part.get("text")?.as_str()).collect())
+    let message = match (thinking.get("thinkingLevel"), thinking.get("thinkingBudget")) {
+        (Some(_), Some(_)) => "You can only set only one of thinking budget and thinking level.".to_owned(),
+        (Some(level), None) if !levels.iter().any(|known| level == known) => {
+            format!("Thinking level {level} is not supported for this model.")
+        }
+        // -1 leaves it to the model.
+        (None, Some(tokens)) if !tokens.as_i64().is_some_and(|tokens| tokens == -1 || budget.contains(&tokens)) => {
+            format!("The thinking budget {tokens} is invalid. Please choose a value between {budget:?}.")
+        }
+        _ => return Ok(()),
+    };
+    Err(Refusal::new(400, message))
 }
 
 #[cfg(test)]
@@ -257,8 +280,8 @@ mod tests {
     #[test]
     fn the_last_content_of_the_user_is_the_prompt() {
         let body = r#"{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[
-            {"role":"user","parts":[{"text":"One "},{"inlineData":{}},{"text":"two"}]},
-            {"role":"model","parts":[{"text":"Three","thoughtSignature":"eA=="}]}],
+            {"role":"model","parts":[{"text":"Three","thoughtSignature":"eA=="}]},
+            {"role":"user","parts":[{"text":"One "},{"inlineData":{"mimeType":"image/png","data":"AAAA"}},{"text":"two"}]}],
             "generation_config":{"max_output_tokens":7}}"#;
         let asked = ask("/v1/models/gemini%2Dx:generateContent", &[KEY], body);
         assert_eq!(
@@ -346,11 +369,49 @@ mod tests {
             (r#"{"seed":2147483648}"#, "seed must be a 32-bit integer"),
             (r#"{"maxOutputTokens":"many"}"#, "max_output_tokens must be"),
             (r#"{"stopSequences":["1","2","3","4","5","6"]}"#, "stop_sequences must have at most 5"),
+            (r#"{"responseMimeType":"application/xml"}"#, "allowed mimetypes"),
+            (r#"{"responseJsonSchema":{}}"#, "only allowed when"),
+            (r#"{"responseMimeType":"application/json","responseJsonSchema":{},"responseSchema":{}}"#, "only one of"),
+            (r#"{"thinkingConfig":{"thinkingLevel":"LOW","thinkingBudget":1}}"#, "only one of thinking budget"),
+            (r#"{"thinkingConfig":{"thinkingLevel":"MAX"}}"#, "is not supported for this model"),
+            (r#"{"thinkingConfig":{"thinkingBudget":-2}}"#, "thinking budget -2 is invalid"),
+            (r#"{"thinkingConfig":{"effort":"low"}}"#, r#"Unknown name \"effort\""#),
             (r#"{"maxTokens":5}"#, r#"Unknown name \"maxTokens\" at 'generation_config'"#),
         ] {
             let body = format!(r#"{{"contents":[{{"parts":[{{"text":"x"}}]}}],"generationConfig":{config}}}"#);
             let (status, message) = ask(PATH, &[KEY], &body).unwrap_err();
             assert!(status == 400 && message.contains(said), "{config}: {status} {message}");
+        }
+    }
+
+    #[test]
+    fn each_model_refuses_what_it_does_not_take() {
+        let gemini = "gemini-2.5-pro";
+        for (model, config, said) in [
+            (gemini, r#"{"presencePenalty":1}"#, "Penalty is not enabled"),
+            (gemini, r#"{"thinkingConfig":{"thinkingBudget":0}}"#, "thinking budget 0 is invalid"),
+            (gemini, r#"{"thinkingConfig":{"thinkingLevel":"LOW"}}"#, "is not supported"),
+            ("gemini-4-argon", r#"{"thinkingConfig":{"thinkingLevel":"XHIGH"}}"#, "is not supported"),
+            ("gemma-3-27b-it", r#"{"responseMimeType":"application/json"}"#, "JSON mode is not enabled"),
+        ] {
+            let body = format!(r#"{{"contents":[{{"parts":[{{"text":"x"}}]}}],"generationConfig":{config}}}"#);
+            let refused = ask(&format!("/v1beta/models/{model}:generateContent"), &[KEY], &body).unwrap_err();
+            assert!(refused.0 == 400 && refused.1.contains(said), "{model} {config}: {refused:?}");
+        }
+        let instructed = r#"{"contents":[{"parts":[{"text":"x"}]}],"systemInstruction":{"parts":[{"text":"x"}]}}"#;
+        assert!(ask("/v1beta/models/gemma-3-27b-it:generateContent", &[KEY], instructed).is_err());
+    }
+
+    #[test]
+    fn a_stream_is_asked_for_by_its_method() {
+        for (method, stream, stream_list) in [
+            ("generateContent", false, false),
+            ("generateContent?alt=sse", false, false),
+            ("streamGenerateContent", true, true),
+            ("streamGenerateContent?alt=sse", true, false),
+        ] {
+            let asked = ask(&format!("/v1beta/models/m:{method}"), &[KEY], HI).unwrap();
+            assert_eq!((asked.stream, asked.stream_list), (stream, stream_list), "{method}");
         }
     }
 }

@@ -5,10 +5,17 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+/// What passes for the signature of a call that no model signed.
+pub(super) const STAND_IN: &str = "skip_thought_signature_validator";
+
+/// The generation of a Gemini model.
+pub(super) fn generation(model: &str) -> Option<u32> {
+    model.strip_prefix("gemini-")?.split(['.', '-']).next()?.parse().ok()
+}
+
 /// Whether a model signs its calls and wants the signatures back: Gemini 3 and later.
 pub(super) fn is_signing(model: &str) -> bool {
-    let generation = model.strip_prefix("gemini-").and_then(|rest| rest.split(['.', '-']).next());
-    generation.and_then(|number| number.parse::<u32>().ok()).is_some_and(|number| number >= 3)
+    generation(model).is_some_and(|generation| generation >= 3)
 }
 
 /// The signature of a part that this model wrote.

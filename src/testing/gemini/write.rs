@@ -3,6 +3,7 @@
 use super::signature;
 use crate::testing::answer::Reply;
 use crate::testing::delivery::Piece;
+use crate::testing::openai::spent;
 use crate::testing::protocol::{Asked, Body, Rendered, count_tokens};
 use serde_json::{Value, json};
 
@@ -58,8 +59,7 @@ struct Shape<'a> {
 
 impl<'a> Shape<'a> {
     fn new(reply: &'a Reply, asked: &'a Asked, id: &'a str) -> Self {
-        let (input, output) = asked.usage(reply);
-        let thoughts = reply.reasoning.as_deref().map_or(0, count_tokens).min(output);
+        let (input, output, thoughts) = spent(reply, asked);
         Self { reply, asked, id, input, thoughts, spoken: output - thoughts }
     }
 

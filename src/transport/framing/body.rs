@@ -15,6 +15,7 @@ pub(super) struct Body {
 }
 
 impl Body {
+    #[inline]
     pub(super) fn push(&mut self, piece: Bytes) {
         if piece.is_empty() || self.ended {
             return;
@@ -32,31 +33,31 @@ impl Body {
     }
 
     /// The piece that is being read, from its beginning.
-    pub(super) fn piece(&self) -> &Bytes {
+    #[inline]
+    pub(super) fn piece(&self) -> &[u8] {
         &self.piece
     }
 
     /// Where in the piece reading goes on.
+    #[inline]
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
     /// What is left of the piece.
+    #[inline]
     pub(super) fn rest(&self) -> &[u8] {
         self.piece.get(self.at..).unwrap_or_default()
     }
 
-    /// `bytes` more of the piece are read; no more than there are.
-    pub(super) fn read(&mut self, bytes: usize) {
-        self.at = self.piece.len().min(self.at + bytes);
-    }
-
-    /// The byte that was read last, if it is in the current piece.
-    pub(super) fn last_read(&self) -> Option<u8> {
-        self.piece.get(self.at.checked_sub(1)?).copied()
+    /// The piece is read up to there, or to its end.
+    #[inline]
+    pub(super) fn read_to(&mut self, at: usize) {
+        self.at = self.piece.len().min(at);
     }
 
     /// Goes on to the next piece, if there is one. The one that was read is released, so that its buffer can be used again.
+    #[inline]
     pub(super) fn turn(&mut self) -> bool {
         self.at = 0;
         self.piece = self.waiting.pop_front().unwrap_or_default();
@@ -64,6 +65,7 @@ impl Body {
     }
 
     /// Whether nothing comes after what has been pushed.
+    #[inline]
     pub(super) fn is_ended(&self) -> bool {
         self.ended
     }

@@ -88,7 +88,7 @@ impl Custom {
             self.earlier -= bytes;
         } else {
             // From here on the piece itself is read again.
-            body.read(bytes - self.earlier);
+            body.read_to(body.at() + bytes - self.earlier);
             empty(&mut self.carried);
             self.earlier = 0;
         }

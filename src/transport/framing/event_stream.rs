@@ -33,7 +33,7 @@ impl EventStream {
                 && let Some(whole) = rest.get(..length)
             {
                 self.given = Some(message(whole)?);
-                body.read(length);
+                body.read_to(body.at() + length);
                 return Ok(true);
             }
             let known = length(&self.carried, max)?;
@@ -41,7 +41,7 @@ impl EventStream {
             let more = &rest[..rest.len().min(missing)];
             self.carried.extend_from_slice(more);
             let enough = more.len() == missing;
-            body.read(more.len());
+            body.read_to(body.at() + more.len());
             if enough && known.is_some() {
                 self.given = Some(message(&self.carried)?);
                 empty(&mut self.carried);
@@ -75,6 +75,7 @@ impl EventStream {
 /// The length of the message that starts here, if its prelude is there.
 fn length(bytes: &[u8], max: usize) -> Result<Option<usize>, FrameFault> {
     let Some(prelude) = bytes.first_chunk::<PRELUDE>() else { return Ok(None) };
+    #[allow(clippy::many_single_char_names)] // bytes
     let [a, b, c, d, .., p, q, r, s] = *prelude;
     if crc32fast::hash(&prelude[..8]) != u32::from_be_bytes([p, q, r, s]) {
         return Err(FrameFault::Invalid("the length of a message does not match its checksum".into()));

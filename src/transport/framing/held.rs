@@ -22,11 +22,13 @@ enum Place {
 }
 
 impl Held {
+    #[inline]
     pub(super) fn is_some(&self) -> bool {
         !matches!(self.place, Place::Nowhere)
     }
 
     /// The bytes; empty if there are none.
+    #[inline]
     pub(super) fn bytes<'a>(&'a self, piece: &'a [u8]) -> &'a [u8] {
         match self.place {
             Place::Nowhere => &[],
@@ -36,6 +38,7 @@ impl Held {
     }
 
     /// Adds a line that lies in the piece.
+    #[inline]
     pub(super) fn add_from_piece(&mut self, piece: &[u8], from: usize, to: usize) {
         if self.is_some() {
             self.join(piece, piece.get(from..to).unwrap_or_default());
@@ -61,6 +64,7 @@ impl Held {
     }
 
     /// The piece is about to go: what lies in it moves into the buffer.
+    #[inline]
     pub(super) fn keep(&mut self, piece: &[u8]) {
         if let Place::InPiece(from, to) = self.place {
             self.kept.clear();
@@ -69,6 +73,7 @@ impl Held {
         }
     }
 
+    #[inline]
     pub(super) fn forget(&mut self) {
         self.place = Place::Nowhere;
         empty(&mut self.kept);
@@ -76,6 +81,7 @@ impl Held {
 }
 
 /// Empties a buffer, and gives back what an unusually large event made it take.
+#[inline]
 pub(super) fn empty(buffer: &mut Vec<u8>) {
     buffer.clear();
     if buffer.capacity() > KEPT_ROOM {

@@ -1,14 +1,14 @@
 //! JSON values, one a line.
 
 use super::body::Body;
-use super::held::Held;
-use super::lines::{Line, Lines};
+use super::held::{Held, empty};
 use crate::provider::{Frame, FrameFault};
 use memchr::memchr;
 
 #[derive(Default)]
 pub(super) struct Ndjson {
-    lines: Lines,
+    /// The beginning of a line whose end has not come.
+    line: Vec<u8>,
     /// The line that was given. It stays until the next one is asked for.
     given: Held,
     /// It was given because the body ended.
@@ -20,38 +20,54 @@ impl Ndjson {
     pub(super) fn advance(&mut self, body: &mut Body, max: usize) -> Result<bool, FrameFault> {
         self.given.forget();
         loop {
-            let found = self.lines.read(body, 0, max, |bytes| memchr(b'\n', bytes))?;
-            if let Some(line) = found {
-                if self.give(line, body.piece(), false) {
-                    return Ok(true);
+            let rest = body.rest();
+            let found = memchr(b'\n', rest);
+            let length = found.unwrap_or(rest.len());
+            if self.line.len() + length > max {
+                return Err(FrameFault::TooLarge(max));
+            }
+            let (start, end) = (body.at(), body.at() + length);
+            if found.is_some() && self.line.is_empty() {
+                self.give(body.piece(), start, end);
+            } else {
+                self.line.extend_from_slice(&rest[..length]);
+                if found.is_some() {
+                    self.give_gathered();
                 }
-            } else if !body.turn() {
-                return Ok(body.is_ended() && self.give(Line::Gathered, &[], true));
+            }
+            body.read_to(end + 1);
+            if self.given.is_some() {
+                return Ok(true);
+            }
+            if found.is_none() && !body.turn() {
+                self.torn = body.is_ended();
+                if self.torn {
+                    self.give_gathered();
+                }
+                return Ok(self.given.is_some());
             }
         }
     }
 
-    fn give(&mut self, line: Line, piece: &[u8], torn: bool) -> bool {
-        match line {
-            Line::Gathered => {
-                let lines = self.lines.buffer();
-                lines.truncate(lines.trim_ascii_end().len());
-                let from = lines.len() - lines.trim_ascii_start().len();
-                if from < lines.len() {
-                    self.given.add_from_buffer(piece, lines, from);
-                }
-                self.lines.forget();
-            }
-            Line::InPiece(from, to) => {
-                let line = piece[from..to].trim_ascii_end();
-                let value = line.trim_ascii_start();
-                if !value.is_empty() {
-                    self.given.add_from_piece(piece, from + line.len() - value.len(), from + line.len());
-                }
-            }
+    /// Gives a line that lies in the piece, unless it is blank.
+    #[inline]
+    fn give(&mut self, piece: &[u8], start: usize, end: usize) {
+        let line = piece[start..end].trim_ascii_end();
+        let value = line.trim_ascii_start();
+        if !value.is_empty() {
+            let end = start + line.len();
+            self.given.add_from_piece(piece, end - value.len(), end);
         }
-        self.torn = torn;
-        self.given.is_some()
+    }
+
+    /// Gives a line that was gathered, unless it is blank.
+    fn give_gathered(&mut self) {
+        self.line.truncate(self.line.trim_ascii_end().len());
+        let start = self.line.len() - self.line.trim_ascii_start().len();
+        if start < self.line.len() {
+            self.given.add_from_buffer(&[], &mut self.line, start);
+        }
+        empty(&mut self.line);
     }
 
     /// The line that was given.
@@ -60,6 +76,6 @@ impl Ndjson {
     }
 
     pub(super) fn is_mid_frame(&self) -> bool {
-        !self.lines.gathered().trim_ascii().is_empty()
+        !self.line.trim_ascii().is_empty()
     }
 }

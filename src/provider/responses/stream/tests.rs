@@ -50,10 +50,10 @@ fn reasoning_is_told_in_paragraphs_and_goes_back_with_what_it_led_to() {
     assert_eq!((reply.text(), reply.reasoning()), ("One moment.", Some("The weather first.\n\nAsk the tool.")));
     assert_eq!(reply.tool_calls(), [ToolCall::new("call_fx10", "get_weather", json!({"city": "Oslo"}))]);
     let [kept] = reply.opaque() else { panic!("{:?}", reply.opaque()) };
-    assert_eq!(kept.protocol, "openai_responses");
-    assert_eq!(kept.data["items"][0]["encrypted_content"], "ZW5jLWV4YW1wbGU=");
+    assert_eq!((&*kept.protocol, kept.model.as_deref()), ("openai_responses", Some("gpt-6-sol")));
+    assert_eq!(kept.data[0]["encrypted_content"], "ZW5jLWV4YW1wbGU=");
     assert_eq!(
-        kept.data["items"].as_array().unwrap()[1..],
+        kept.data.as_array().unwrap()[1..],
         [
             json!({"type": "message", "id": "msg_fx10", "phase": "commentary", "len": 11}),
             json!({"type": "function_call", "id": "fc_fx10", "call_id": "call_fx10"}),
