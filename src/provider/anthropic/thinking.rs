@@ -81,7 +81,7 @@ pub(in crate::provider) fn plan(
         // With a budget, the turn whose tools have just run has to begin with the thoughts that led to them. Where there are
         // none, for another provider's model or a call without reasoning wrote the turn, Anthropic asks to go on without.
         Some(Thinking::Enabled { .. }) if lacks_thoughts(request, protocol) => {
-            (plan.thinking, plan.is_on) = (None, false)
+            (plan.thinking, plan.is_on) = (None, false);
         }
         Some(Thinking::Enabled { budget_tokens }) if limit.is_none() => {
             plan.max_tokens = budget_tokens.saturating_add(MAX_TOKENS);

@@ -93,7 +93,7 @@ pub(super) fn plan<'a>(
     Ok(plan)
 }
 
-impl<'r> Limits<'r> {
+impl Limits<'_> {
     /// Refuses to force a tool where the model is known to refuse it. `what` is what needs it.
     fn force(&self, what: &str) -> Result<(), LlmError> {
         let cure = match self.forced_tools {

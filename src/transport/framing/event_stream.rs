@@ -73,9 +73,9 @@ impl EventStream {
 }
 
 /// The length of the message that starts here, if its prelude is there.
+#[allow(clippy::many_single_char_names)] // bytes
 fn length(bytes: &[u8], max: usize) -> Result<Option<usize>, FrameFault> {
     let Some(prelude) = bytes.first_chunk::<PRELUDE>() else { return Ok(None) };
-    #[allow(clippy::many_single_char_names)] // bytes
     let [a, b, c, d, .., p, q, r, s] = *prelude;
     if crc32fast::hash(&prelude[..8]) != u32::from_be_bytes([p, q, r, s]) {
         return Err(FrameFault::Invalid("the length of a message does not match its checksum".into()));
