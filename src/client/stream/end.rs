@@ -77,7 +77,7 @@ impl Open {
         scope: Scope,
         contract: Request,
         options: CallOptions,
-        won: Won<Opened>,
+        won: Won<Streamed>,
         prompt: u32,
         started: Instant,
     ) -> Self {

@@ -6,7 +6,7 @@ use super::silence::Watch;
 use super::{ReplyStream, State};
 use crate::LlmError;
 use crate::chat::Request;
-use crate::client::attempt::{Take, TargetOperation};
+use crate::client::attempt::{Sent, Take, TargetOperation};
 use crate::client::call::{Call, CallOptions};
 use crate::client::chain::{ask_in_order, follow};
 use crate::client::failure::{AttemptFailure, Human};
@@ -65,6 +65,11 @@ pub(in crate::client) struct Opened {
 
 impl Take for Streamed {
     type Output = Opened;
+    type Kept = Sent;
+
+    fn keep(sent: Sent) -> Sent {
+        sent
+    }
 
     fn context(model: &str) -> EncodeContext<'_> {
         EncodeContext::new(model).streaming()
