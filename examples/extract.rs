@@ -73,7 +73,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
             if let (Some(ErrorCode::SchemaMismatch), Some(Issues::Schema { mismatches })) =
                 (error.code(), error.issues())
             {
-                mismatches.iter().for_each(|fault| println!("  {:<18} {}", fault.path, fault.message));
+                for fault in mismatches {
+                    println!("  {:<18} {}", fault.path, fault.message);
+                }
             }
             println!("what it said: {}", error.partial().map_or("", |reply| reply.text()));
             Ok(())
