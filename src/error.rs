@@ -206,7 +206,8 @@ impl LlmError {
         &self.0.record.targets
     }
 
-    /// What had arrived when a stream broke. Never serialized.
+    /// What had arrived when a stream broke, or the whole reply that does not keep to what was asked: no JSON, another schema,
+    /// a tool that there is not. Never serialized.
     pub fn partial(&self) -> Option<&Reply> {
         self.0.partial.as_deref()
     }

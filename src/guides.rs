@@ -19,9 +19,17 @@ pub mod fallback {}
 pub mod errors {}
 
 #[cfg(feature = "testing")]
+#[doc = include_str!("../docs/guides/output.md")]
+pub mod output {}
+
+#[cfg(feature = "testing")]
 #[doc = include_str!("../docs/guides/streaming.md")]
 pub mod streaming {}
 
 #[cfg(feature = "testing")]
 #[doc = include_str!("../docs/guides/testing.md")]
 pub mod testing {}
+
+#[cfg(feature = "testing")]
+#[doc = include_str!("../docs/guides/tools.md")]
+pub mod tools {}

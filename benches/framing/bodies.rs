@@ -18,7 +18,7 @@ pub(crate) struct Bodies {
 impl Bodies {
     /// What is to be found in them.
     pub(crate) fn expected(&self) -> Read {
-        self.each.iter().map(|pieces| steadfast(self.framing, &[pieces.concat().into()])).sum()
+        self.each.iter().map(|pieces| steadfast(self.framing.clone(), &[pieces.concat().into()])).sum()
     }
 
     pub(crate) fn bytes(&self) -> usize {

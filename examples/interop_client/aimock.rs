@@ -4,6 +4,8 @@ use super::Fault;
 use super::adapter::Subject;
 use super::expected::{Answer, Expected};
 use super::report::Report;
+use super::tools;
+use super::way::Way;
 use std::time::Duration;
 use steadfast::chat::{FinishReason, Turn};
 use steadfast::{Call, ErrorCode};
@@ -95,17 +97,41 @@ fn spoken(provider: &str, answer: Answer) -> Answer {
     }
 }
 
+/// Streams that break, and how each should end.
+const BROKEN: [(&str, ErrorCode); 2] = [
+    // Nothing may be sent again then: the caller may have shown the words.
+    ("broken off after some words", ErrorCode::StreamInterrupted),
+    ("silent for too long", ErrorCode::IdleTimeout),
+];
+
 pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Fault> {
-    for Scenario { name, call, retries, timeout, expected } in scenarios(&subject.provider) {
-        // The server counts by this header which of several answers is next.
-        let call = call.header("x-test-id", &subject.provider);
-        let outcome = subject.client(timeout, retries)?.call(call).await;
-        report.scenario(name, &outcome, &expected.problems(&outcome));
+    for way in Way::BOTH {
+        for Scenario { name, call, retries, timeout, expected } in scenarios(&subject.provider) {
+            // The server counts by this header which of several answers is next.
+            let call = call.header("x-test-id", way.name(&subject.provider));
+            let (outcome, mut problems) = way.ask(&subject.client(timeout, retries)?, call).await;
+            problems.extend(expected.problems(&outcome));
+            report.scenario(&way.name(name), &outcome, &problems);
+        }
+        let client = subject.client(PATIENCE, 0)?;
+        tools::converse(&client, way, report).await;
+        tools::structure(&client, way, report).await;
+    }
+    for (name, code) in BROKEN {
+        // In some protocols the silence comes before the words, so that a retry would be right.
+        let retries = u32::from(code == ErrorCode::StreamInterrupted);
+        let call = Call::user(name).idle_timeout(TIMEOUT);
+        let (outcome, mut problems) = Way::Streamed.ask(&subject.client(PATIENCE, retries)?, call).await;
+        problems.extend(Expected::error(code, 1).problems(&outcome));
+        report.scenario(name, &outcome, &problems);
     }
     // The gate before Bedrock answers as AWS does.
     let refused = if subject.provider == "bedrock" { ErrorCode::Authorization } else { ErrorCode::Authentication };
     let stranger = subject.with_wrong_key().client(PATIENCE, 1)?;
-    let outcome = stranger.call("What holds a bridge up?").await;
-    report.scenario("a wrong key", &outcome, &Expected::error(refused, 1).problems(&outcome));
+    for way in Way::BOTH {
+        let (outcome, mut problems) = way.ask(&stranger, "What holds a bridge up?").await;
+        problems.extend(Expected::error(refused, 1).problems(&outcome));
+        report.scenario(&way.name("a wrong key"), &outcome, &problems);
+    }
     Ok(())
 }

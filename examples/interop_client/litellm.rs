@@ -5,6 +5,7 @@ use super::Fault;
 use super::adapter::Subject;
 use super::expected::{Answer, Expected, Outcome, compare};
 use super::report::Report;
+use super::way::Way;
 use std::time::Duration;
 use steadfast::{Call, ErrorCode};
 
@@ -17,24 +18,29 @@ const PASSED: usize = 2;
 
 pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Fault> {
     let local = subject.with_model("local").client(PATIENCE, 0)?;
-    let question = Call::user("Why is the sky blue? Answer in one sentence.").max_tokens(20);
-    let outcome = local.call(question).await;
-    let mut problems = Expected::answer(Answer::default()).problems(&outcome);
-    if !outcome.as_ref().is_ok_and(|reply| reply.usage().is_some_and(|usage| usage.input > 0 && usage.output > 0)) {
-        problems.push("no usage".to_owned());
+    for way in Way::BOTH {
+        let question = Call::user("Why is the sky blue? Answer in one sentence.").max_tokens(20);
+        let (outcome, mut problems) = way.ask(&local, question).await;
+        problems.extend(Expected::answer(Answer::default()).problems(&outcome));
+        if !outcome.as_ref().is_ok_and(|reply| reply.usage().is_some_and(|usage| usage.input > 0 && usage.output > 0)) {
+            problems.push("no usage".to_owned());
+        }
+        report.scenario(&way.name("the model behind it"), &outcome, &problems);
+        let (outcome, mut problems) = way.ask(&local, Call::user("word ".repeat(6_000)).max_tokens(20)).await;
+        problems.extend(fails(ErrorCode::ContextLengthExceeded, &outcome));
+        report.scenario(&way.name("too long a prompt for it"), &outcome, &problems);
     }
-    report.scenario("the model behind it", &outcome, &problems);
-    let outcome = local.call(Call::user("word ".repeat(6_000)).max_tokens(20)).await;
-    report.scenario("too long a prompt for it", &outcome, &fails(ErrorCode::ContextLengthExceeded, &outcome));
 
     for (model, code) in failures(&subject.provider) {
         let timeout = if code == ErrorCode::RequestTimeout { TIMEOUT } else { PATIENCE };
-        let outcome = subject.with_model(model).client(timeout, 0)?.call("Anyone?").await;
-        let mut problems = fails(code, &outcome);
-        if let (Some(wait), Err(error)) = (advised(&subject.provider, model), &outcome) {
-            compare(&mut problems, "advised wait", &error.retry_after(), &Some(wait));
+        for way in Way::BOTH {
+            let (outcome, mut problems) = way.ask(&subject.with_model(model).client(timeout, 0)?, "Anyone?").await;
+            problems.extend(fails(code, &outcome));
+            if let (Some(wait), Err(error)) = (advised(&subject.provider, model), &outcome) {
+                compare(&mut problems, "advised wait", &error.retry_after(), &Some(wait));
+            }
+            report.scenario(&way.name(model), &outcome, &problems);
         }
-        report.scenario(model, &outcome, &problems);
     }
 
     let client = subject.with_model(&format!("limited-{}", subject.provider)).client(PATIENCE, 0)?;

@@ -7,6 +7,7 @@ use super::Fault;
 use super::adapter::Subject;
 use super::expected::{Expected, Outcome, attempts};
 use super::report::Report;
+use super::way::Way;
 use serde_json::{Value, json};
 use std::time::Duration;
 use steadfast::record::Next;
@@ -16,6 +17,10 @@ use steadfast::{Call, ErrorCode};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// but an answer that is meant to come too late takes longer than this.
 const TIMEOUT: Duration = Duration::from_secs(1);
+/// The longest silence of a stream; a stall is longer,
+const SILENCE: Duration = Duration::from_millis(700);
+/// by this, in seconds.
+const STALL: f64 = 2.5;
 const RETRIES: u32 = 4;
 /// The server's limit (`LLMOCK_TPM`), of which a call may ask for a little more than half: the second has to wait until a
 /// little is refilled.
@@ -25,6 +30,7 @@ struct Scenario {
     name: &'static str,
     faults: Vec<Value>,
     call: Call,
+    way: Way,
     timeout: Duration,
     /// The same call is made so often in a row, and the last one counts.
     calls: usize,
@@ -38,8 +44,9 @@ struct Scenario {
 impl Scenario {
     fn new(name: &'static str, fault: Value, expected: Expected) -> Self {
         let faults = if fault.is_null() { Vec::new() } else { vec![fault] };
-        let call = Call::user(name).max_tokens(100);
-        Self { name, faults, call, timeout: PATIENCE, calls: 1, expected, waits: None, but: None }
+        let call = Call::user(name).max_tokens(100).idle_timeout(SILENCE);
+        let (way, timeout) = (Way::Whole, PATIENCE);
+        Self { name, faults, call, way, timeout, calls: 1, expected, waits: None, but: None }
     }
 
     /// The call should end at once with this code.
@@ -50,6 +57,21 @@ impl Scenario {
     /// The call should be answered, after so many attempts.
     fn answered(name: &'static str, fault: Value, attempts: usize) -> Self {
         Self::new(name, fault, Expected::any_answer(attempts))
+    }
+
+    /// Asked for as a stream.
+    fn streamed(self) -> Self {
+        Self { way: Way::Streamed, ..self }
+    }
+
+    /// With patience for silence.
+    fn patient(self) -> Self {
+        Self { call: self.call.idle_timeout(PATIENCE), ..self }
+    }
+
+    /// But for a finding that is no fault of the client.
+    fn but(self, finding: &'static str, why: &'static str) -> Self {
+        Self { but: Some((finding, why)), ..self }
     }
 
     /// With the waits that the server's advice means, in milliseconds.
@@ -98,17 +120,80 @@ fn scenarios(provider: &str) -> Vec<Scenario> {
         },
     ];
     all.extend(no_money(provider));
+    all.extend(streams(provider));
     all
 }
+
+/// Streams, and what breaks them: before the first words, where a retry answers, and after some, where nothing may be sent
+/// again, since the caller may have shown them.
+fn streams(provider: &str) -> Vec<Scenario> {
+    use ErrorCode as Code;
+    // So many events come before the first words.
+    let opening = match provider {
+        "openai" => 1,
+        "anthropic" => 3,
+        _ => 0,
+    };
+    let words = json!({"type": "reply", "text": "One two three four five six seven eight.", "times": 9});
+    let fault =
+        |kind, after: u32| json!({"type": "stream_fault", "kind": kind, "after_chunks": after, "stall_seconds": STALL});
+    let broken = |name, end, kind, after| {
+        let scenario = Scenario::new(name, fault(kind, after), end).streamed();
+        Scenario { faults: [scenario.faults, vec![words.clone()]].concat(), ..scenario }
+    };
+    let early = |name, kind| broken(name, Expected::any_answer(2), kind, opening);
+    let late = |name, kind, code| broken(name, Expected::error(code, 1), kind, opening + 3);
+    vec![
+        Scenario::answered("a stream", words.clone(), 1).streamed(),
+        Scenario::answered("a stream, 503 once", json!({"type": "fail", "status": 503}), 2).streamed(),
+        Scenario::answered(
+            "a stream whose first words come late",
+            json!({"type": "slow_first_token", "seconds": 2}),
+            1,
+        )
+        .patient()
+        .streamed(),
+        Scenario {
+            timeout: TIMEOUT,
+            ..Scenario::answered(
+                "a stream whose first words come too late, once",
+                json!({"type": "slow_first_token", "seconds": 2}),
+                2,
+            )
+            .patient()
+            .streamed()
+        },
+        early("a stream, disconnected before its words", "disconnect"),
+        early("a stream, ended before its words", "truncate"),
+        early("a stream, silent before its words", "stall"),
+        broken(
+            "a stream, not JSON before its words",
+            Expected::error(Code::StreamFrameInvalid, 1),
+            "malformed",
+            opening,
+        )
+        .but("malformed_chunk_ignored", "the client stopped reading, and said so: the error tells it"),
+        late("a stream, disconnected after some words", "disconnect", Code::StreamInterrupted)
+            .but("gave_up", AFTER_WORDS),
+        late("a stream, ended after some words", "truncate", Code::StreamInterrupted)
+            .but("truncated_stream_accepted", AFTER_WORDS),
+        late("a stream, silent after some words", "stall", Code::IdleTimeout),
+        late("a stream, not JSON after some words", "malformed", Code::StreamFrameInvalid)
+            .but("malformed_chunk_ignored", AFTER_WORDS),
+    ]
+}
+
+/// Why no stream is asked for again that has said something.
+const AFTER_WORDS: &str = "the caller has words of it, so nothing may be sent again: it gets an error, and those words";
 
 /// How a provider says in its own way that the money is gone, or a quota of days.
 fn no_money(provider: &str) -> Option<Scenario> {
     let quota = |name, fault| Scenario::fatal(name, fault, ErrorCode::ProviderQuotaExhausted);
-    let but = Some(("gave_up", "the server takes every 429 for one that is worth retrying"));
+    let but = ("gave_up", "the server takes every 429 for one that is worth retrying");
     match provider {
         "openai" => {
             let fault = json!({"type": "fail", "status": 429, "code": "insufficient_quota", "times": 5});
-            Some(Scenario { but, ..quota("no money left, 429", fault) })
+            Some(quota("no money left, 429", fault).but(but.0, but.1))
         }
         "anthropic" => {
             let said = "Your credit balance is too low to access the API. Please go to Plans & Billing.";
@@ -117,7 +202,7 @@ fn no_money(provider: &str) -> Option<Scenario> {
         "gemini" => {
             let said = "Quota exceeded for metric: generate_content_requests, limit: 20 per day.";
             let fault = json!({"type": "fail", "status": 429, "message": said, "times": 5});
-            Some(Scenario { but, ..quota("a day's quota is used up, 429", fault) })
+            Some(quota("a day's quota is used up, 429", fault).but(but.0, but.1))
         }
         _ => None,
     }
@@ -134,10 +219,10 @@ pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), F
         for _ in 1..scenario.calls {
             client.call(scenario.call.clone()).await?;
         }
-        let outcome = client.call(scenario.call.clone()).await;
-        let problems = problems(&scenario, &outcome, &server.verdict().await?);
+        let (outcome, mut wrong) = scenario.way.ask(&client, scenario.call.clone()).await;
+        wrong.extend(problems(&scenario, &outcome, &server.verdict().await?));
         let but = scenario.but.map(|(finding, why)| format!("the finding `{finding}`: {why}"));
-        report.scenario_but(scenario.name, &outcome, &problems, but.as_deref());
+        report.scenario_but(scenario.name, &outcome, &wrong, but.as_deref());
     }
     Ok(())
 }

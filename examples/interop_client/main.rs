@@ -14,6 +14,8 @@ mod litellm;
 mod llmock;
 mod model;
 mod report;
+mod tools;
+mod way;
 
 use adapter::Subject;
 use report::Report;

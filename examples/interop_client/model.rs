@@ -5,9 +5,10 @@ use super::Fault;
 use super::adapter::Subject;
 use super::expected::{Answer, Expected, Outcome, compare};
 use super::report::Report;
+use super::way::Way;
 use std::time::Duration;
 use steadfast::chat::{FinishReason, Reply, Turn, Usage};
-use steadfast::{Call, ErrorCode};
+use steadfast::{Call, Client, ErrorCode};
 
 /// A busy machine takes its time.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -16,41 +17,68 @@ const LIMIT: u32 = 24;
 
 pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Fault> {
     let client = subject.client(PATIENCE, 0)?;
-    let ask = |call: Call| client.call(call.temperature(0.0).max_tokens(LIMIT));
+    let mut said = Vec::new();
+    for way in Way::BOTH {
+        said.push(converse(subject, &client, way, report).await?);
+    }
+    if let [whole, streamed] = &said[..] {
+        let mut problems = Vec::new();
+        compare(&mut problems, "what is streamed", streamed, whole);
+        report.note("the same both ways", &problems);
+    }
+    Ok(())
+}
+
+/// What an answer says, why it ends, and the tokens of both sides.
+type Said = Option<(String, FinishReason, Option<(u64, u64)>)>;
+
+/// Plays all of it one way, and gives what was said.
+async fn converse(subject: &Subject, client: &Client, way: Way, report: &mut Report) -> Result<Vec<Said>, Fault> {
+    let ask = |call: Call| way.ask(client, call.temperature(0.0).max_tokens(LIMIT));
 
     let question =
         Call::user("Why does a suspension bridge stand up in a storm?").system("You answer in one sentence.");
-    let outcome = ask(question).await;
-    report.scenario("a question", &outcome, &answered(&outcome));
+    let (outcome, mut problems) = ask(question).await;
+    problems.extend(answered(&outcome));
+    report.scenario(&way.name("a question"), &outcome, &problems);
     let short = usage(&outcome).map_or(0, |usage| usage.input);
+    let mut said = vec![words(&outcome)];
 
     let history = [Turn::user("What is a lighthouse?"), Turn::assistant("A tower with a light that warns ships.")];
     let question = Call::user("Who works there?").system("You answer in one sentence.").history(history);
-    let outcome = ask(question).await;
-    let mut problems = answered(&outcome);
+    let (outcome, mut problems) = ask(question).await;
+    problems.extend(answered(&outcome));
     if usage(&outcome).is_none_or(|usage| usage.input <= short) {
         problems.push(format!("the turns before are not in the prompt: no more than {short} tokens"));
     }
-    report.scenario("a conversation", &outcome, &problems);
+    report.scenario(&way.name("a conversation"), &outcome, &problems);
+    said.push(words(&outcome));
 
-    let outcome = ask(Call::user("Tell me a long story about the sea.")).await;
-    let mut problems = answered(&outcome);
+    let (outcome, mut problems) = ask(Call::user("Tell me a long story about the sea.")).await;
+    problems.extend(answered(&outcome));
     compare(&mut problems, "tokens", &usage(&outcome).map(|usage| usage.output), &Some(LIMIT.into()));
     if subject.provider != "responses" {
         // There this server calls every answer complete.
         let finish = outcome.as_ref().ok().map(Reply::finish_reason);
         compare(&mut problems, "finish reason", &finish, &Some(FinishReason::Length));
     }
-    report.scenario("cut by the limit", &outcome, &problems);
+    report.scenario(&way.name("cut by the limit"), &outcome, &problems);
+    said.push(words(&outcome));
 
-    let outcome = ask(Call::user("word ".repeat(6_000))).await;
-    let expected = Expected::error(ErrorCode::ContextLengthExceeded, 1);
-    report.scenario("too long a prompt", &outcome, &expected.problems(&outcome));
+    let (outcome, mut problems) = ask(Call::user("word ".repeat(6_000))).await;
+    problems.extend(Expected::error(ErrorCode::ContextLengthExceeded, 1).problems(&outcome));
+    report.scenario(&way.name("too long a prompt"), &outcome, &problems);
 
-    let outcome = subject.with_wrong_key().client(PATIENCE, 1)?.call("Hello?").await;
-    let expected = Expected::error(ErrorCode::Authentication, 1);
-    report.scenario("a wrong key", &outcome, &expected.problems(&outcome));
-    Ok(())
+    let (outcome, mut problems) = way.ask(&subject.with_wrong_key().client(PATIENCE, 1)?, "Hello?").await;
+    problems.extend(Expected::error(ErrorCode::Authentication, 1).problems(&outcome));
+    report.scenario(&way.name("a wrong key"), &outcome, &problems);
+    Ok(said)
+}
+
+fn words(outcome: &Outcome) -> Said {
+    let reply = outcome.as_ref().ok()?;
+    let usage = reply.usage().map(|usage| (usage.input, usage.output));
+    Some((reply.text().to_owned(), reply.finish_reason(), usage))
 }
 
 /// What is wrong with an answer of this model.

@@ -31,9 +31,7 @@ impl Report {
 
     /// Notes a scenario that is good but for something, which is told.
     pub(crate) fn scenario_but(&mut self, name: &str, outcome: &Outcome, problems: &[String], but: Option<&str>) {
-        if !problems.is_empty() {
-            self.is_good = false;
-            println!("FAIL {} {} `{name}`: {}", self.server, self.provider, problems.join("; "));
+        if !self.is_without(name, problems) {
             match outcome {
                 Ok(reply) => println!("     {reply:?}"),
                 Err(error) => println!("     {error}\n     {:?}", error.provider_message()),
@@ -51,6 +49,22 @@ impl Report {
             line["but"] = but.into();
         }
         println!("{line}");
+    }
+
+    /// Notes something about several scenarios.
+    pub(crate) fn note(&mut self, name: &str, problems: &[String]) {
+        if self.is_without(name, problems) {
+            println!("{}", json!({"server": self.server, "provider": self.provider, "scenario": name}));
+        }
+    }
+
+    /// Says the problems, if there are any.
+    fn is_without(&mut self, name: &str, problems: &[String]) -> bool {
+        if !problems.is_empty() {
+            self.is_good = false;
+            println!("FAIL {} {} `{name}`: {}", self.server, self.provider, problems.join("; "));
+        }
+        problems.is_empty()
     }
 }
 

@@ -8,8 +8,8 @@ use steadfast::provider::Framing;
 use steadfast_fuzz::read_everywhere;
 
 fuzz_target!(|body: &[u8]| {
-    let _ = read_everywhere(Framing::AwsEventStream, body);
-    let _ = read_everywhere(Framing::AwsEventStream, &repaired(body));
+    let _ = read_everywhere(&Framing::AwsEventStream, body);
+    let _ = read_everywhere(&Framing::AwsEventStream, &repaired(body));
 });
 
 /// Takes the bytes for messages, by their lengths where those make sense, and repairs what a receiver checks first.

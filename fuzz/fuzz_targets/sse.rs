@@ -7,7 +7,7 @@ use steadfast::provider::Framing;
 use steadfast_fuzz::read_everywhere;
 
 fuzz_target!(|body: &[u8]| {
-    let outcome = read_everywhere(Framing::Sse, body);
+    let outcome = read_everywhere(&Framing::Sse, body);
     for frame in outcome.frames {
         assert!(!frame.data.contains(&b'\r'), "a CR ends a line");
         assert!(!frame.event.contains(['\r', '\n']), "a name is within a line");

@@ -31,14 +31,14 @@ pub struct Outcome {
 ///
 /// If they do.
 #[must_use]
-pub fn read_everywhere(framing: Framing, body: &[u8]) -> Outcome {
+pub fn read_everywhere(framing: &Framing, body: &[u8]) -> Outcome {
     for max in [body.len() / 8, body.len() / 2] {
-        let framer = || Framer::new(framing).max_event_bytes(max);
+        let framer = || Framer::new(framing.clone()).max_event_bytes(max);
         let whole = read(framer(), [body]);
         assert_eq!(read(framer(), body.chunks(1)), whole, "byte by byte, at most {max} bytes an event");
         assert_eq!(read(framer(), anyhow(body)), whole, "in pieces, at most {max} bytes an event");
     }
-    let framer = || Framer::new(framing);
+    let framer = || Framer::new(framing.clone());
     let whole = read(framer(), [body]);
     assert_eq!(read(framer(), body.chunks(1)), whole, "byte by byte");
     assert_eq!(read(framer(), anyhow(body)), whole, "in pieces");

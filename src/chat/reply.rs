@@ -279,21 +279,6 @@ impl Reply {
         self.rare.get_mut().map_or(&mut [], |rare| &mut rare.tool_calls)
     }
 
-    /// Takes the arguments of the only call, if it is of this tool, for the text of the answer: so a model answers that has
-    /// no other way to keep to a schema.
-    pub(crate) fn take_call_for_text(&mut self, tool: &str) {
-        if let Some(rare) = self.rare.get_mut()
-            && let [call] = &rare.tool_calls[..]
-            && call.name == tool
-        {
-            self.text = call.arguments.to_string();
-            rare.tool_calls.clear();
-            if self.finish_reason == FinishReason::ToolCalls {
-                self.finish_reason = FinishReason::Stop;
-            }
-        }
-    }
-
     /// Keeps the provider's body.
     pub(crate) fn keep_raw(&mut self, raw: bytes::Bytes) {
         self.rare.set().raw = Some(raw);

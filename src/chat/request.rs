@@ -71,18 +71,6 @@ impl Request {
     pub fn turns(&self) -> impl Iterator<Item = TurnRef<'_>> {
         self.history.iter().map(TurnRef::from).chain(self.user.iter().map(TurnRef::User))
     }
-
-    /// Every text in order and whether it is the user's: of a conversation that is text alone, every turn.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = (bool, &str)> {
-        let with_role = |turn| match turn {
-            TurnRef::Assistant(content, _) => (false, content),
-            TurnRef::Tool(_) => (true, None),
-            TurnRef::User(content) => (true, Some(content)),
-        };
-        self.turns().map(with_role).flat_map(|(is_user, content)| {
-            content.into_iter().flat_map(Content::texts).map(move |text| (is_user, text))
-        })
-    }
 }
 
 /// How to sample. What is not set is not sent, so that the provider's own default holds.

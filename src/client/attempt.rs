@@ -66,6 +66,11 @@ pub(super) struct Sent {
 /// What is made of an answer whose status is a success: a whole reply, or an open stream.
 pub(super) trait Take: Sized {
     type Output: Send;
+    /// What is kept of what was sent.
+    type Kept: Send;
+
+    /// Keeps what is needed of what was sent, once there is an answer.
+    fn keep(sent: Sent) -> Self::Kept;
 
     /// What the adapter is told when it encodes the request.
     fn context(model: &str) -> EncodeContext<'_>;
@@ -125,9 +130,9 @@ impl<'a, T: Take> TargetOperation<'a, T> {
         Self { before: attempts, ..self }
     }
 
-    /// What was sent.
-    pub(super) fn into_sent(self) -> Sent {
-        self.sent
+    /// What is kept of what was sent.
+    pub(super) fn into_kept(self) -> T::Kept {
+        T::keep(self.sent)
     }
 
     /// How many attempts were made.

@@ -52,7 +52,9 @@ impl Wanted {
                 TurnRef::Assistant(_, calls) => wanted.tools |= !calls.is_empty(),
                 TurnRef::Tool(results) => {
                     wanted.tools = true;
-                    results.iter().for_each(|result| wanted.look_at(&result.content));
+                    for result in results {
+                        wanted.look_at(&result.content);
+                    }
                 }
                 TurnRef::User(content) => wanted.look_at(content),
             }

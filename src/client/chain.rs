@@ -1,6 +1,6 @@
 //! The walk over the targets of a call.
 
-use super::attempt::{Place, Sent, Take, TargetOperation};
+use super::attempt::{Place, Take, TargetOperation};
 use super::call::{Call, CallOptions};
 use super::failure::{Human, TargetFailure, aborted, limit_refused, line, record, target_attempt, target_failure};
 use super::fallback::{FallbackContext, FallbackDecision};
@@ -70,12 +70,12 @@ pub(super) fn model_of<'a>(place: usize, target: &'a ReadyTarget, options: &'a C
 }
 
 /// The target that answered: what it gave, and everything that came before it.
-pub(super) struct Won<O> {
+pub(super) struct Won<T: Take> {
     pub(super) place: usize,
-    pub(super) output: O,
+    pub(super) output: T::Output,
     /// What the call holds of the target, to be settled.
     pub(super) lease: Lease,
-    pub(super) sent: Sent,
+    pub(super) sent: T::Kept,
     /// How many attempts it took on this target.
     pub(super) attempts: u32,
     /// Every failed attempt, on all targets; the last `attempts - 1` of them on this one.
@@ -91,7 +91,7 @@ pub(super) async fn ask_in_order<T: Take>(
     options: &CallOptions,
     started: Instant,
     scope: &Scope,
-) -> Result<Won<T::Output>, LlmError> {
+) -> Result<Won<T>, LlmError> {
     let deadline = options.deadline.unwrap_or(client.deadline).map(|deadline| later(started, deadline));
     let cancel = Cancel::either(options.cancel.as_ref(), client.cancel.as_ref());
     // What the call asked for itself, once the defaults of a target have been added to it.
@@ -113,7 +113,12 @@ pub(super) async fn ask_in_order<T: Take>(
             }
         }
         let at = Place { client, scope, target, options, request, retry: &retry, model };
-        let failure = match walk.ask::<T>(place, at, cancel).await {
+        // Most calls ask once; those that may ask again pay for it.
+        let asked = match options.expected.reask {
+            0 => walk.ask_once::<T>(place, at, cancel, 0).await,
+            _ => Box::pin(walk.ask_again::<T>(place, at, cancel)).await,
+        };
+        let failure = match asked {
             Ok(answer) => {
                 let Answer { output, lease, sent, attempts, mut before } = answer;
                 walk.history.append(&mut before);
@@ -131,10 +136,10 @@ pub(super) async fn ask_in_order<T: Take>(
 }
 
 /// The answer of a target, and what it took.
-pub(super) struct Answer<O> {
-    output: O,
+pub(super) struct Answer<T: Take> {
+    output: T::Output,
     lease: Lease,
-    sent: Sent,
+    sent: T::Kept,
     pub(super) attempts: u32,
     /// The failed attempts before it.
     pub(super) before: Vec<Attempt>,
@@ -186,12 +191,12 @@ impl Walk<'_> {
     }
 
     /// Asks one target, and asks again where the call wants that of an answer that does not fit.
-    async fn ask<T: Take>(
+    async fn ask_again<T: Take>(
         &self,
         place: usize,
         at: Place<'_>,
         cancel: Cancel<'_>,
-    ) -> Result<Answer<T::Output>, TargetFailure> {
+    ) -> Result<Answer<T>, TargetFailure> {
         let mut reasks = Reasks::new(at.options.expected.reask);
         loop {
             let asked = Place { request: reasks.request(at.request), ..at };
@@ -213,7 +218,7 @@ impl Walk<'_> {
         at: Place<'_>,
         cancel: Cancel<'_>,
         before: u32,
-    ) -> Result<Answer<T::Output>, TargetFailure> {
+    ) -> Result<Answer<T>, TargetFailure> {
         let Place { target, options, request, retry, model, .. } = at;
         let cx = T::context(model);
         capability::check(request, &*target.provider, model, cx.stream).map_err(refused)?;
@@ -228,7 +233,7 @@ impl Walk<'_> {
         match execute(&target.guards, retry, target.timeout, random, run, &mut op, &mut tried).await {
             Ok((output, lease)) => {
                 let before = tried.into_iter().map(record).collect();
-                Ok(Answer { output, lease, attempts: op.attempts(), sent: op.into_sent(), before })
+                Ok(Answer { output, lease, attempts: op.attempts(), sent: op.into_kept(), before })
             }
             Err(failed) => Err(target_failure(target, failed, matches!(end, Some(End::Reserve(_))))),
         }

@@ -126,7 +126,7 @@ fn move_root(schema: &mut Value, to: &str) -> bool {
             }
             move_root(value, to) || refers
         }),
-        Value::Array(items) => items.iter_mut().fold(false, |refers, item| move_root(item, to) || refers),
+        Value::Array(items) => items.iter_mut().filter_map(|item| move_root(item, to).then_some(())).count() > 0,
         _ => false,
     }
 }

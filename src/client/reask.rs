@@ -3,6 +3,7 @@
 //! This is no second retry loop: no provider has failed, and what is sent is another request, which has its own run of the
 //! one loop, with its own place in the limiter. Neither retries nor the retry budget are used for it.
 
+use super::attempt::Take;
 use super::chain::Answer;
 use super::failure::{TargetFailure, line};
 use super::target::ReadyTarget;
@@ -59,7 +60,7 @@ impl Reasks {
     }
 
     /// An answer, with all that came before it.
-    pub(super) fn answered<O>(mut self, mut answer: Answer<O>) -> Answer<O> {
+    pub(super) fn answered<T: Take>(mut self, mut answer: Answer<T>) -> Answer<T> {
         if !self.before.is_empty() {
             answer.attempts += self.attempts();
             self.take(&mut answer.before);

@@ -8,6 +8,7 @@ use crate::chat::schema::fit;
 use crate::chat::{FinishReason, Output, Reply, Request};
 use crate::record::{ErrorCode, Issues, SchemaMismatch};
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How an answer does not keep to what was asked.
@@ -19,9 +20,6 @@ pub(super) struct Breach {
 
 /// Holds a reply to what was asked, and keeps in it what was learned on the way: the JSON that it is.
 pub(super) fn validate(request: &Request, expected: &Expected, reply: &mut Reply) -> Result<(), Breach> {
-    if let (Output::Schema(output), true) = (&request.output, request.tools.is_empty()) {
-        reply.take_call_for_text(&output.name);
-    }
     tools::check(request, expected, reply)?;
     if request.output.is_text() {
         return Ok(());
@@ -78,7 +76,7 @@ fn listed(mismatches: &[SchemaMismatch]) -> String {
     };
     let mut line = mismatches.iter().take(TOLD).map(told).collect::<Vec<_>>().join("; ");
     if mismatches.len() > TOLD {
-        line.push_str(&format!("; and {} more", mismatches.len() - TOLD));
+        _ = write!(line, "; and {} more", mismatches.len() - TOLD);
     }
     line
 }

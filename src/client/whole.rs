@@ -1,6 +1,6 @@
 //! An answer that is read whole.
 
-use super::attempt::{Take, TargetOperation};
+use super::attempt::{Sent, Take, TargetOperation};
 use super::failure::AttemptFailure;
 use super::validate::validate;
 use crate::chat::Reply;
@@ -21,6 +21,9 @@ pub(super) struct Answered {
 
 impl Take for Whole {
     type Output = Answered;
+    type Kept = ();
+
+    fn keep(_: Sent) {}
 
     fn context(model: &str) -> EncodeContext<'_> {
         EncodeContext::new(model)

@@ -7,7 +7,7 @@ mod encode;
 mod family;
 mod messages;
 mod stream;
-mod thinking;
+pub(super) mod thinking;
 mod tools;
 
 #[cfg(feature = "bedrock")]
@@ -34,6 +34,10 @@ const PATH: &[&str] = &["/v1", "/messages"];
 const PROTOCOL: &str = "anthropic";
 /// The tool that stands for the form of the answer, where a model has no output format: its arguments are the answer.
 const OUTPUT_TOOL: &str = "answer_as_json";
+/// The same for an answer that may be no object, which arguments have to be: their field [`WRAPPED`] is the answer.
+const WRAPPED_OUTPUT_TOOL: &str = "answer_as_json_value";
+/// The field of [`WRAPPED_OUTPUT_TOOL`] that is the answer.
+const WRAPPED: &str = "value";
 /// The version of the protocol. A newer one, `2026-10-21`, takes no sampling settings at all, also from models that have
 /// them, and few of the servers that speak this protocol know it.
 const VERSION: &str = "2023-06-01";

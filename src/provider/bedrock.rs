@@ -4,6 +4,7 @@ mod decode;
 mod encode;
 mod family;
 mod messages;
+mod reasoning;
 mod sign;
 mod stream;
 mod tools;
@@ -38,7 +39,7 @@ const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_
 /// A model is named by its id (`amazon.nova-pro-v1:0`), by an inference profile (`eu.anthropic.claude-sonnet-4-6`), or by
 /// an ARN.
 ///
-/// Requests are signed (SigV4) for each attempt anew, with credentials that are kept until shortly before they expire, and
+/// Requests are signed (`SigV4`) for each attempt anew, with credentials that are kept until shortly before they expire, and
 /// fetched again once when AWS says that they have expired. A call that brings its own `authorization` header is not signed.
 ///
 /// - `temperature` and `top_p` go from 0 to 1; a seed does not exist. What a model refuses is data ([`BedrockFamily`], and
@@ -81,6 +82,7 @@ impl Bedrock {
     /// # use steadfast::provider::Bedrock;
     /// let bedrock = Bedrock::with_credentials("us-east-1", "AKIA...", "secret", None);
     /// ```
+    #[allow(clippy::needless_pass_by_value)] // a secret is handed over
     pub fn with_credentials(
         region: &str,
         access_key_id: &str,
@@ -194,12 +196,13 @@ impl Provider for Bedrock {
         problems.finish()
     }
 
-    fn capabilities(&self, _: &str) -> Capabilities {
+    fn capabilities(&self, model: &str) -> Capabilities {
         Capabilities {
             documents: true,
             images: true,
             json: true,
             parallel_tool_calls: true,
+            reasoning: reasoning::Form::of(model).is_some(),
             schema: true,
             stream: true,
             tool_choice: true,

@@ -27,7 +27,7 @@ pub struct Run<'a> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum End {
-    /// The deadline of all: an attempt that it cuts off was interrupted by [`Interrupt::Deadline`].
+    /// The deadline of all: an attempt that it cuts off was interrupted by [`Interrupt::Deadline`](super::Interrupt::Deadline).
     Deadline(Instant),
     /// This run's share of the time, so that another has time left: it cuts off like a timeout.
     Reserve(Instant),

@@ -152,6 +152,7 @@ fn read(request: &Request) -> Result<Asked, Refusal> {
         prompt: last.map(text).unwrap_or_default(),
         input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum::<u64>() + system,
         stream,
+        forced: settings::forced(&body),
         ..Asked::default()
     })
 }
@@ -268,7 +269,7 @@ mod tests {
         let asked = Anthropic.read(
             &with(
                 r#""system":[{"type":"text","text":"Be brief."}],"messages":[{"role":"user","content":[{"type":"text","text":"One "},
-                {"type":"image","source":{}},{"type":"text","text":"two"}]},{"role":"assistant","content":"Three"}]"#,
+                {"type":"image","source":{"type":"url","url":"https://x.example/a.png"}},{"type":"text","text":"two"}]},{"role":"assistant","content":"Three"}]"#,
             ),
             "1",
         );

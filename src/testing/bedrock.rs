@@ -42,6 +42,8 @@ impl Protocol for Bedrock {
     }
 
     fn reply(&self, reply: &Reply, asked: &Asked, id: &str) -> Rendered {
+        let forced = asked.forced_call(reply);
+        let reply = forced.as_ref().unwrap_or(reply);
         #[cfg(feature = "bedrock")]
         if asked.stream {
             let body = super::protocol::Body::Stream(events::events(reply, asked, id));
@@ -143,6 +145,7 @@ fn read(request: &Request) -> Result<Asked, Refusal> {
         prompt: last.map(text).unwrap_or_default(),
         input_tokens: messages.iter().map(|message| count_tokens(&text(message)) + 3).sum::<u64>() + system,
         stream: streams,
+        forced_tool: body.get("toolConfig").and_then(|c| c["toolChoice"]["tool"]["name"].as_str().map(str::to_owned)),
         ..Asked::default()
     })
 }

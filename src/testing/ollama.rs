@@ -82,6 +82,7 @@ impl Protocol for Ollama {
 }
 
 /// The line that says why and with how much it ended: the whole answer, or the last of a stream.
+#[allow(clippy::needless_pass_by_value)] // reads better with `json!` at the call site
 fn last(reply: &Reply, asked: &Asked, message: Value) -> Value {
     let (input, output) = asked.usage(reply);
     let mut body = json!({

@@ -1,6 +1,6 @@
 //! What a provider's dialect has to say here. One file a dialect implements it.
 
-use super::answer::{Failure, Reply};
+use super::answer::{Called, Failure, Reply};
 use super::delivery::{Ending, Piece};
 use super::http1::Request;
 use bytes::Bytes;
@@ -38,6 +38,7 @@ pub(super) trait Protocol: fmt::Debug + Send + Sync {
 
 /// What of a request an answer depends on.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // each is an answer of its own
 pub(super) struct Asked {
     pub(super) model: String,
     /// The last message of the user.
@@ -49,14 +50,34 @@ pub(super) struct Asked {
     pub(super) stream_usage: bool,
     /// Whether reasoning comes sealed, to be sent back, where the protocol does so when asked.
     pub(super) encrypted_reasoning: bool,
+    /// The tool that the answer has to call, where the request names one and the fake plays along.
+    pub(super) forced: Option<Forced>,
     /// Whether a stream comes as a JSON list, where the protocol has that too.
     pub(super) stream_list: bool,
+    /// The one tool that is to be called, where a dialect tells.
+    pub(super) forced_tool: Option<String>,
+}
+
+/// A tool that an answer has to call.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Forced {
+    pub(super) name: String,
+    /// The only argument, where the schema has one alone.
+    pub(super) only: Option<String>,
 }
 
 impl Asked {
     /// The text of a reply.
     pub(super) fn text<'a>(&'a self, reply: &'a Reply) -> &'a str {
         reply.text.as_deref().unwrap_or(&self.prompt)
+    }
+
+    /// A reply in words, as a model gives it that is made to call a tool: the words are the arguments.
+    pub(super) fn forced_call(&self, reply: &Reply) -> Option<Reply> {
+        let name = self.forced_tool.clone().filter(|_| reply.tool_calls.is_empty())?;
+        let called = Called { id: None, name, arguments: self.text(reply).to_owned() };
+        let (text, text_chunks) = (Some(String::new()), None);
+        Some(Reply { text, text_chunks, tool_calls: vec![called], ..reply.clone() })
     }
 
     /// The model that a reply reports.

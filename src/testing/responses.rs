@@ -43,13 +43,12 @@ impl Protocol for Responses {
 }
 
 fn asked(body: &Map<String, Value>) -> Result<Asked, Refusal> {
-    let mut asked = match body.get("input") {
-        Some(Value::String(prompt)) => Asked::of(body, &[json!({"role": "user", "content": prompt})]),
-        _ => {
-            let items = turns(body, "input")?;
-            input::check(body, items)?;
-            Asked::of(body, items)
-        }
+    let mut asked = if let Some(Value::String(prompt)) = body.get("input") {
+        Asked::of(body, &[json!({"role": "user", "content": prompt})])
+    } else {
+        let items = turns(body, "input")?;
+        input::check(body, items)?;
+        Asked::of(body, items)
     };
     input::check_options(body)?;
     asked.input_tokens += body.get("instructions").and_then(Value::as_str).map_or(0, count_tokens);

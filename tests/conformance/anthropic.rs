@@ -1,9 +1,11 @@
 //! Anthropic's messages.
 
+use crate::beyond::{AskedBeyond, Beyond};
+use crate::openai::{list, text};
 use crate::subject::{Asked, Parts, Raw, Subject, sampling, texts};
 use serde_json::{Value, json};
 use steadfast::Call;
-use steadfast::chat::{FinishReason, Sampling};
+use steadfast::chat::{FinishReason, Sampling, ToolChoice};
 use steadfast::provider::Anthropic;
 use steadfast::testing::{Answer, FakeProvider, FakeProviderBuilder, Received};
 
@@ -103,5 +105,41 @@ impl Subject for AnthropicMessages {
 
     fn unsupported() -> Option<(&'static str, Call, &'static str)> {
         Some(("claude-opus-5-5", Call::user("Hello").temperature(0.3), "temperature"))
+    }
+}
+
+impl Beyond for AnthropicMessages {
+    const THINKER: Option<&'static str> = Some("claude-sonnet-4-6");
+    const REASONING_GOES_BACK: bool = true;
+
+    fn asked_beyond(received: &Received) -> AskedBeyond {
+        let body = received.json().unwrap_or_default();
+        let choice = &body["tool_choice"];
+        let mut asked = AskedBeyond {
+            tools: list(&body["tools"]).map(|tool| (text(&tool["name"]), tool["input_schema"].clone())).collect(),
+            choice: match choice["type"].as_str() {
+                Some("any") => Some(ToolChoice::Required),
+                Some("none") => Some(ToolChoice::None),
+                Some("tool") => Some(ToolChoice::Named(text(&choice["name"]))),
+                _ => None,
+            },
+            parallel: choice["disable_parallel_tool_use"].as_bool().map(|disabled| !disabled),
+            json: choice["name"] == "answer_as_json_value",
+            schema: body.pointer("/output_config/format/schema").cloned(),
+            reasoning: body.pointer("/thinking/budget_tokens").or(body.pointer("/output_config/effort")).cloned(),
+            ..AskedBeyond::default()
+        };
+        for block in list(&body["messages"]).flat_map(|message| list(&message["content"])) {
+            match block["type"].as_str() {
+                Some("tool_use") => {
+                    asked.calls.push((text(&block["id"]), text(&block["name"]), block["input"].clone()));
+                }
+                Some("tool_result") => asked.results.push((text(&block["tool_use_id"]), text(&block["content"]))),
+                Some("image") => asked.images.push(text(&block["source"]["data"])),
+                Some("thinking") => asked.reasoned = true,
+                _ => {}
+            }
+        }
+        asked
     }
 }

@@ -1,8 +1,9 @@
 //! Amazon Bedrock's Converse, signed and with a key.
 
+use crate::beyond::{AskedBeyond, Beyond};
 use crate::subject::{Asked, Parts, Raw, Subject, sampling, texts};
 use serde_json::{Value, json};
-use steadfast::chat::FinishReason;
+use steadfast::chat::{FinishReason, ToolChoice};
 use steadfast::provider::Bedrock;
 use steadfast::testing::{Answer, FakeProvider, FakeProviderBuilder, Received};
 use steadfast::{Call, ErrorCode};
@@ -39,7 +40,7 @@ macro_rules! bedrock {
             fn asked(received: &Received) -> Asked {
                 let mut asked = asked(received);
                 let expected = format!("/model/{}/converse", $encoded);
-                asked.model = if received.path == expected { $model } else { &received.path }.to_owned();
+                asked.model = if received.path.trim_end_matches("-stream") == expected { $model } else { &received.path }.to_owned();
                 asked
             }
 
@@ -97,6 +98,69 @@ fn asked(received: &Received) -> Asked {
             .flat_map(|message| texts(&message["content"]).into_iter().map(|text| (message["role"] == "user", text)))
             .collect(),
         sampling: sampling(&body["inferenceConfig"], "maxTokens", "stopSequences"),
+    }
+}
+
+/// Claude has a format for its answers, and a switch for parallel calls.
+impl Beyond for BedrockSigned {
+    const CAPABLE: &'static str = "anthropic.claude-3-7-sonnet-20250219-v1:0";
+    const THINKER: Option<&'static str> = Some("anthropic.claude-3-7-sonnet-20250219-v1:0");
+    const REASONING_GOES_BACK: bool = true;
+    /// Arguments are an object by the protocol.
+    const ARGUMENTS_ARE_TEXT: bool = false;
+
+    fn asked_beyond(received: &Received) -> AskedBeyond {
+        asked_beyond(received)
+    }
+}
+
+impl Beyond for BedrockBearer {
+    const ARGUMENTS_ARE_TEXT: bool = false;
+    const PARALLEL: bool = false;
+
+    fn asked_beyond(received: &Received) -> AskedBeyond {
+        asked_beyond(received)
+    }
+}
+
+fn asked_beyond(received: &Received) -> AskedBeyond {
+    let body = received.json().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let blocks: Vec<_> = list(&body["messages"]).iter().flat_map(|message| list(&message["content"])).collect();
+    let of = |kind: &str| blocks.iter().filter_map(|block| block.get(kind).cloned()).collect::<Vec<_>>();
+    let tools: Vec<_> = list(&body["toolConfig"]["tools"])
+        .iter()
+        .map(|tool| (text(&tool["toolSpec"]["name"]), tool["toolSpec"]["inputSchema"]["json"].clone()))
+        .collect();
+    let choice = &body["toolConfig"]["toolChoice"];
+    // The tool that stands for the form of the answer.
+    let form = tools.iter().find(|(name, _)| name == "answer_as_json").map(|(_, schema)| schema.clone());
+    let format = &body["outputConfig"]["textFormat"]["structure"]["jsonSchema"]["schema"];
+    let format = format.as_str().and_then(|schema| serde_json::from_str(schema).ok());
+    let any = form == Some(json!({"type": "object"}));
+    AskedBeyond {
+        choice: match (choice["tool"]["name"].as_str(), choice.get("any")) {
+            (Some(name), _) => Some(ToolChoice::Named(name.to_owned())),
+            (None, Some(_)) => Some(ToolChoice::Required),
+            // There is no word for none: the tools are left out.
+            (None, None) => tools.is_empty().then_some(ToolChoice::None),
+        },
+        parallel: body["additionalModelRequestFields"]["tool_choice"]["disable_parallel_tool_use"]
+            .as_bool()
+            .map(|off| !off),
+        calls: of("toolUse").iter().map(|c| (text(&c["toolUseId"]), text(&c["name"]), c["input"].clone())).collect(),
+        results: of("toolResult").iter().map(|r| (text(&r["toolUseId"]), r["content"].to_string())).collect(),
+        images: of("image").iter().map(|image| text(&image["source"]["bytes"])).collect(),
+        json: any,
+        schema: format.or(form.filter(|_| !any)),
+        reasoning: {
+            let fields = &body["additionalModelRequestFields"];
+            let (form, effort) = (&fields["thinking"], &fields["output_config"]);
+            (!form.is_null() || !effort.is_null()).then(|| json!([form, effort]))
+        },
+        reasoned: !of("reasoningContent").is_empty(),
+        tools,
     }
 }
 

@@ -17,6 +17,8 @@ pub(crate) trait Beyond: Subject {
     const THINKER: Option<&'static str> = None;
     /// Whether reasoning comes with something that goes back with the next turn.
     const REASONING_GOES_BACK: bool = false;
+    /// Whether the protocol has words for whether tools are called, and which.
+    const CHOICE: bool = true;
     /// Whether the protocol has a switch for parallel calls.
     const PARALLEL: bool = true;
     /// Whether the protocol sends arguments as a text, which may be no JSON.

@@ -124,3 +124,9 @@ conforms_beyond! { openai_responses_beyond: crate::responses::Responses }
 conforms_beyond! { azure_chat_beyond: crate::azure::AzureChat }
 conforms_beyond! { gemini_generate_beyond: crate::gemini::GeminiGenerate }
 conforms_beyond! { vertex_generate_beyond: crate::gemini::VertexGenerate }
+#[cfg(feature = "bedrock")]
+conforms_beyond! { bedrock_signed_beyond: crate::bedrock::BedrockSigned }
+#[cfg(feature = "bedrock")]
+conforms_beyond! { bedrock_bearer_beyond: crate::bedrock::BedrockBearer }
+conforms_beyond! { anthropic_messages_beyond: crate::anthropic::AnthropicMessages }
+conforms_beyond! { ollama_chat_beyond: crate::ollama::OllamaChat }

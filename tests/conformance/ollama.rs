@@ -1,5 +1,7 @@
 //! Ollama's own chat protocol.
 
+use crate::beyond::{AskedBeyond, Beyond};
+use crate::openai::{list, text};
 use crate::subject::{Asked, Parts, Raw, Subject, sampling, texts};
 use serde_json::{Value, json};
 use steadfast::Call;
@@ -76,5 +78,38 @@ impl Subject for OllamaChat {
     /// What a model of Ollama's takes is known to its server alone.
     fn unsupported() -> Option<(&'static str, Call, &'static str)> {
         None
+    }
+}
+
+impl Beyond for OllamaChat {
+    const THINKER: Option<&'static str> = Some("example:8b");
+    const REASONING_GOES_BACK: bool = true;
+    const CHOICE: bool = false;
+    const PARALLEL: bool = false;
+    /// Names are whatever the model's template makes of them.
+    const BAD_TOOL_NAME: Option<&'static str> = None;
+
+    fn asked_beyond(received: &Received) -> AskedBeyond {
+        let body = received.json().unwrap_or_default();
+        let mut asked = AskedBeyond {
+            tools: list(&body["tools"])
+                .map(|tool| (text(&tool["function"]["name"]), tool["function"]["parameters"].clone()))
+                .collect(),
+            json: body["format"] == "json",
+            schema: body.get("format").filter(|format| format.is_object()).cloned(),
+            reasoning: body.get("think").cloned(),
+            ..AskedBeyond::default()
+        };
+        for message in list(&body["messages"]) {
+            asked.calls.extend(list(&message["tool_calls"]).map(|call| {
+                (text(&call["id"]), text(&call["function"]["name"]), call["function"]["arguments"].clone())
+            }));
+            if message["role"] == "tool" {
+                asked.results.push((text(&message["tool_call_id"]), text(&message["content"])));
+            }
+            asked.images.extend(list(&message["images"]).map(text));
+            asked.reasoned |= message.get("thinking").is_some();
+        }
+        asked
     }
 }

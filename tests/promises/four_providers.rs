@@ -102,7 +102,7 @@ async fn each_fails_in_its_own_way_and_one_error_names_each_cause() -> std::io::
             let sent = target.request.as_ref().expect("it was sent");
             let seen = &fake.journal()[0];
             assert_eq!(sent.url, format!("{}{}", fake.origin(), seen.path));
-            assert_eq!(sent.body.as_ref().map(|body| body.bytes()), Some(&seen.body));
+            assert_eq!(sent.body.as_ref().map(steadfast::record::Body::bytes), Some(&seen.body));
         }
         let printed = printed(&error);
         for secret in ["openai-secret-1", "anthropic-secret-1", "gemini-secret-1", "bedrock-secret-1", "AWS4-HMAC"] {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use steadfast::chat::{Output, Reply, Request, Tool};
 use steadfast::provider::{Anthropic, AzureOpenAi, Gemini, Ollama, OpenAi, OpenAiCompatible};
 use steadfast::resilience::{CircuitBreaker, Jitter, RateLimit, Retry};
-use steadfast::{Call, ErrorCode, LlmError, Target};
+use steadfast::{Call, LlmError, Target};
 use tokio_util::sync::CancellationToken;
 
 /// Makes clients of this crate.
@@ -178,9 +178,6 @@ impl SteadfastClient {
 }
 
 fn failed(error: &LlmError) -> Outcome {
-    if error.code() == Some(ErrorCode::UnsupportedCapability) {
-        return Outcome::unsupported(error.to_string());
-    }
     let partial = error.partial();
     Outcome {
         error: Some(failure(error)),

@@ -275,9 +275,8 @@ impl<'s> Walk<'s> {
                         walk.absent.push(walk.path.clone());
                     }
                 }
-                (Some(schema), _) => walk.visit(schema, field, depth),
                 (None, Some(Value::Bool(false))) => walk.fault("is not among the properties"),
-                (None, Some(schema)) => walk.visit(schema, field, depth),
+                (Some(schema), _) | (None, Some(schema)) => walk.visit(schema, field, depth),
                 (None, None) => {}
             });
         }

@@ -15,9 +15,8 @@ pub(super) fn check(content: &Content, is_user: bool) -> Result<(), String> {
 fn check_part(part: &Part, is_user: bool) -> Result<(), String> {
     match part {
         Part::Text { text } if text.trim().is_empty() => Err("the text is empty; leave it out".to_owned()),
-        Part::Text { .. } => Ok(()),
         Part::Reasoning(_) if is_user => Err("reasoning belongs to a turn of the model".to_owned()),
-        Part::Reasoning(_) => Ok(()),
+        Part::Reasoning(_) | Part::Text { .. } => Ok(()),
         _ if !is_user => Err("pictures, documents and sound belong to a turn of the user".to_owned()),
         Part::Image(media) => check_media(media, |media_type| {
             if IMAGES.contains(&media_type) {

@@ -77,7 +77,7 @@ impl Open {
         scope: Scope,
         contract: Request,
         options: CallOptions,
-        won: Won<Opened>,
+        won: Won<Streamed>,
         prompt: u32,
         started: Instant,
     ) -> Self {
@@ -225,7 +225,7 @@ impl Open {
         let partial = self.identified(partial);
         End::failed(self.fail(
             |op, reader| match why {
-                Why::Broken(broken) => op.stream_broken(broken, reader.head(), true),
+                Why::Broken(broken) => op.stream_broken(&broken, reader.head(), true),
                 Why::Silent(silence, limit) => op.silent(silence, limit, true),
                 Why::Cancelled => {
                     let error = aborted();
@@ -268,11 +268,11 @@ impl Open {
 
         let (usage, estimated) = self.usage_so_far();
         if let Some(lease) = self.lease.take() {
-            let spent = spent(Some(&usage));
+            let tokens = spent(Some(&usage));
             if failure.error.kind() == crate::ErrorKind::Aborted {
-                lease.abandon(spent);
+                lease.abandon(tokens);
             } else {
-                lease.fail(&failure.verdict, spent);
+                lease.fail(&failure.verdict, tokens);
             }
         }
         let about = Some((target, model));

@@ -6,7 +6,7 @@ use super::silence::Watch;
 use super::{ReplyStream, State};
 use crate::LlmError;
 use crate::chat::Request;
-use crate::client::attempt::{Take, TargetOperation};
+use crate::client::attempt::{Sent, Take, TargetOperation};
 use crate::client::call::{Call, CallOptions};
 use crate::client::chain::{ask_in_order, follow};
 use crate::client::failure::{AttemptFailure, Human};
@@ -65,6 +65,11 @@ pub(in crate::client) struct Opened {
 
 impl Take for Streamed {
     type Output = Opened;
+    type Kept = Sent;
+
+    fn keep(sent: Sent) -> Sent {
+        sent
+    }
 
     fn context(model: &str) -> EncodeContext<'_> {
         EncodeContext::new(model).streaming()
@@ -112,7 +117,7 @@ impl Take for Streamed {
                     return Err(AttemptFailure { spent: None, ..failed });
                 }
             }
-            Ok(Err(broken)) => return Err(op.stream_broken(broken, reader.head(), false)),
+            Ok(Err(broken)) => return Err(op.stream_broken(&broken, reader.head(), false)),
             Err((silence, limit)) => return Err(op.silent(silence, limit, false)),
         }
         Ok(Opened { reader, watch: Watch::new(idle, stall), limits })
@@ -156,8 +161,8 @@ fn whole(
 /// What goes wrong with a stream, as a failure of its attempt.
 impl TargetOperation<'_, Streamed> {
     /// The stream broke.
-    pub(super) fn stream_broken(&self, broken: Broken, head: &Head, delivered: bool) -> AttemptFailure {
-        let (failure, source) = match &broken {
+    pub(super) fn stream_broken(&self, broken: &Broken, head: &Head, delivered: bool) -> AttemptFailure {
+        let (failure, source) = match broken {
             Broken::Cut => {
                 let cut = "the stream ended before the answer did";
                 let error = TransportError::new(TransportFault::Interrupted, cut);
@@ -166,14 +171,9 @@ impl TargetOperation<'_, Streamed> {
             Broken::Frame { fault, event, data } => (Failure::of(head, data).fault(fault.clone()).event(event), None),
             Broken::Framing(why) => (Failure::of(head, b"{}").fault(AnswerFault::Frame(why.clone())), None),
             Broken::TooLarge(limit) => (Failure::transport(TransportFault::TooLarge(*limit)), None),
-            Broken::Transport(error) => (Failure::transport(error.fault()), None),
+            Broken::Transport(error) => (Failure::transport(error.fault()), Some(error.to_string().into())),
         };
         let failure = failure.delivered(delivered);
-        let source = match broken {
-            // Borrowed until here only for its fault.
-            Broken::Transport(ref error) => Some(error.to_string().into()),
-            _ => source,
-        };
         // What was generated until then was paid for.
         AttemptFailure { spent: None, ..self.failed(failure, Some(head), source) }
     }

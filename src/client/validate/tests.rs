@@ -136,12 +136,3 @@ fn every_problem_with_tools_is_told_at_once_and_the_first_names_the_error() {
     let own = Request { extra: serde_json::Map::from_iter([("tools".to_owned(), json!([]))]), ..bare };
     assert_eq!(super::tests::breach(&own, &Expected::default(), reply).code, ErrorCode::DuplicateToolCallId);
 }
-
-#[test]
-fn a_call_of_a_tool_named_as_the_schema_is_the_answer_where_there_are_no_tools() {
-    let call = ToolCall::new("1", "place", json!({"city": "Oslo"}));
-    let mut reply = Reply::new("").with_tool_calls([call]).with_finish_reason(FinishReason::ToolCalls);
-    assert!(validate(&asked(place()), &Expected::default(), &mut reply).is_ok());
-    assert_eq!((reply.text(), reply.finish_reason()), ("{\"city\":\"Oslo\"}", FinishReason::Stop));
-    assert!(reply.tool_calls().is_empty());
-}

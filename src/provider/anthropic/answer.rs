@@ -1,11 +1,11 @@
 //! What an answer consists of, whole or streamed, as it becomes a draft.
 
-use super::{OUTPUT_TOOL, PROTOCOL};
+use super::{OUTPUT_TOOL, PROTOCOL, WRAPPED, WRAPPED_OUTPUT_TOOL};
 use crate::chat::{FinishReason, Opaque, ToolCallDelta};
 use crate::provider::Draft;
 use crate::provider::lenient::Words;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Writes the parts of an answer into a draft.
 ///
@@ -30,6 +30,13 @@ pub(super) enum Called {
     Output,
     /// A tool of the caller's, and its place among the calls.
     Tool(usize),
+    /// The tool that stands for the form of an answer that may be no object: one of its arguments is the text.
+    Wrapped,
+}
+
+/// Whether a tool stands for the form of the answer.
+pub(super) fn is_output(name: &str) -> bool {
+    matches!(name, OUTPUT_TOOL | WRAPPED_OUTPUT_TOOL)
 }
 
 /// Why the model was stopped from answering.
@@ -61,9 +68,9 @@ impl Answer {
 
     pub(super) fn call(&mut self, id: String, name: String, draft: &mut Draft) -> Called {
         self.said = true;
-        if name == OUTPUT_TOOL {
+        if is_output(&name) {
             self.by_tool = true;
-            return Called::Output;
+            return if name == OUTPUT_TOOL { Called::Output } else { Called::Wrapped };
         }
         let index = draft.tool_calls();
         draft.tool_call(ToolCallDelta::new(index).id(id).name(name));
@@ -74,15 +81,30 @@ impl Answer {
         Called::Tool(index)
     }
 
-    /// More of a call's arguments, or the last of it. No arguments are an empty object.
-    pub(super) fn arguments(called: Called, json: String, is_last: bool, draft: &mut Draft) {
+    /// More of a call's arguments, where they can be seen before the last of them came.
+    pub(super) fn more(called: Called, json: &str, draft: &mut Draft) {
+        match called {
+            Called::Output => draft.text(json.to_owned()),
+            Called::Tool(index) => draft.tool_call(ToolCallDelta::new(index).arguments(json)),
+            Called::Wrapped => {}
+        }
+    }
+
+    /// The end of a call, with the arguments that were not yet seen. No arguments are an empty object.
+    pub(super) fn last(called: Called, json: String, draft: &mut Draft) {
         match called {
             Called::Output => draft.text(json),
-            Called::Tool(index) if is_last => {
+            Called::Tool(index) => {
                 let part = ToolCallDelta::new(index).complete();
                 draft.tool_call(if json == "{}" { part } else { part.arguments(json) });
             }
-            Called::Tool(index) => draft.tool_call(ToolCallDelta::new(index).arguments(json)),
+            Called::Wrapped => {
+                let value = match serde_json::from_str::<Map<String, Value>>(&json) {
+                    Ok(mut fields) => fields.remove(WRAPPED).map(|value| value.to_string()),
+                    Err(_) => None,
+                };
+                draft.text(value.unwrap_or(json));
+            }
         }
     }
 

@@ -3,8 +3,7 @@
 //! What is needed is read in every shape in which it has been seen (look-alike servers send `null` for anything), and
 //! blocks, fields and reasons that are not known cost nothing.
 
-use super::OUTPUT_TOOL;
-use super::answer::{Answer, StopDetails, redacted, thought};
+use super::answer::{Answer, StopDetails, is_output, redacted, thought};
 use super::counts::Counts;
 use crate::chat::Reply;
 use crate::provider::arguments::arguments;
@@ -64,8 +63,7 @@ pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failu
     answer.model = message.model.get().map(str::to_owned);
     let blocks = message.content.unwrap_or_default();
     // Words before the form of the answer are none of it.
-    let is_output = |block: &Block<'_>| block.kind.text() == "tool_use" && block.name.text() == OUTPUT_TOOL;
-    let by_tool = blocks.iter().any(|Fields(block)| is_output(block));
+    let by_tool = blocks.iter().any(|Fields(block)| block.kind.text() == "tool_use" && is_output(block.name.text()));
     for Fields(block) in blocks {
         match block.kind.text() {
             "text" if !by_tool => answer.say(block.text.into_text(), &mut draft),
@@ -76,7 +74,7 @@ pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failu
             "redacted_thinking" => answer.think(redacted(block.data.text()), &mut draft),
             "tool_use" => {
                 let called = answer.call(block.id.into_text(), block.name.into_text(), &mut draft);
-                Answer::arguments(called, arguments(block.input).into_owned(), true, &mut draft);
+                Answer::last(called, arguments(block.input).into_owned(), &mut draft);
             }
             _ => {}
         }
@@ -116,7 +114,10 @@ mod tests {
                 include_str!("../../../fixtures/anthropic/thinking_and_cache.response.json"),
                 reply("Hello there.", FinishReason::Stop)
                     .with_reasoning("A greeting is enough.".to_owned())
-                    .with_opaque([block(thinking("A greeting is enough.", "c2lnLWV4YW1wbGU="))])
+                    .with_opaque([
+                        block(thinking("A greeting is enough.", "c2lnLWV4YW1wbGU=")),
+                        block(json!({"type": "redacted_thinking", "data": "b3BhcXVl"})),
+                    ])
                     .with_usage(usage(1112, 40, Some(1000), Some(100), Some(32))),
             ),
             (
@@ -125,13 +126,10 @@ mod tests {
             ),
             (
                 include_str!("../../../fixtures/anthropic/cut.response.json"),
-                reply("", FinishReason::Length).with_reasoning("Let me see".to_owned()).with_usage(usage(
-                    10,
-                    64,
-                    Some(0),
-                    Some(0),
-                    Some(64),
-                )),
+                reply("", FinishReason::Length)
+                    .with_reasoning("Let me see".to_owned())
+                    .with_opaque([block(thinking("Let me see", "c2lnLWV4YW1wbGUy"))])
+                    .with_usage(usage(10, 64, Some(0), Some(0), Some(64))),
             ),
             (
                 include_str!("../../../fixtures/anthropic/refusal.response.json"),
@@ -172,6 +170,12 @@ mod tests {
         let reply = read(200, include_str!("../../../fixtures/anthropic/schema_by_tool.response.json")).unwrap();
         assert_eq!((reply.finish_reason(), reply.tool_calls().len()), (FinishReason::Stop, 0));
         assert_eq!(reply.json::<Value>().unwrap(), json!({"city": "Oslo"}));
+        for (input, text) in [(r#"{"value":[1, 2]}"#, "[1,2]"), (r#"{"list":1}"#, r#"{"list":1}"#), ("7", "7")] {
+            let body = format!(
+                r#"{{"content":[{{"type":"tool_use","id":"a","name":"answer_as_json_value","input":{input}}}]}}"#
+            );
+            assert_eq!(read(200, &body).map(Reply::into_text), Ok(text.to_owned()));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::family::{AnthropicFamily, family};
 use super::messages::{Message, Writer};
 use super::thinking::Thinking;
 use super::tools::{Choice, Declared, Format};
-use super::{Anthropic, AnthropicSampling, thinking, tools};
+use super::{Anthropic, AnthropicSampling, PROTOCOL, thinking, tools};
 use crate::LlmError;
 use crate::chat::Request;
 use crate::provider::refusal::{check_range, unsupported};
@@ -23,7 +23,7 @@ pub(super) fn encode(
 ) -> Result<HttpRequest, LlmError> {
     let model = cx.model;
     let family = family(&anthropic.families, model);
-    let thinking = thinking::plan(request, family, &anthropic.budgets, model)?;
+    let thinking = thinking::plan(request, family, &anthropic.budgets, model, PROTOCOL)?;
     check_sampling(anthropic, request, model, family, thinking.is_on)?;
     let tools = tools::plan(request, family, thinking.is_on, model)?;
     let (url, headers) = anthropic.endpoint.request_line()?;

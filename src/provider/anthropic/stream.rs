@@ -32,8 +32,9 @@ pub(super) struct Decoder {
 /// A block that has begun.
 #[derive(Debug)]
 enum Block {
-    /// A call, and the arguments that came with its beginning. They count where no part follows.
-    Call { called: Called, whole: String },
+    /// A call, and the arguments that the caller has not seen: those that came with its beginning, which count where no part
+    /// follows, or all of them.
+    Call { called: Called, unseen: String, parts: bool },
     /// Reasoning, kept to go back as it was.
     Thinking { thinking: String, signature: String },
     /// Words, which need no memory, or a block that is of no use here.
@@ -109,7 +110,7 @@ impl Decoder {
             "tool_use" => {
                 let called = self.answer.call(block.id.into_text(), block.name.into_text(), draft);
                 let whole = block.input.map(RawValue::get).filter(|json| *json != "null");
-                Block::Call { called, whole: whole.unwrap_or_default().to_owned() }
+                Block::Call { called, unseen: whole.unwrap_or_default().to_owned(), parts: false }
             }
             _ => Block::Other,
         };
@@ -131,11 +132,17 @@ impl Decoder {
                 }
             }
             ("signature_delta", Some(Block::Thinking { signature, .. })) => signature.push_str(part.signature.text()),
-            ("input_json_delta", Some(Block::Call { called, whole })) => {
+            ("input_json_delta", Some(Block::Call { called, unseen, parts })) => {
                 let fragment = part.partial_json.text();
-                if !fragment.is_empty() {
-                    whole.clear();
-                    Answer::arguments(*called, fragment.to_owned(), false, draft);
+                if fragment.is_empty() {
+                    return Ok(());
+                }
+                if !std::mem::replace(parts, true) {
+                    unseen.clear();
+                }
+                match called {
+                    Called::Wrapped => unseen.push_str(fragment),
+                    called => Answer::more(*called, fragment, draft),
                 }
             }
             // `Other`: the input of a tool that runs at the provider's.
@@ -149,7 +156,7 @@ impl Decoder {
 
     fn close(&mut self, block: Block, draft: &mut Draft) {
         match block {
-            Block::Call { called, whole } => Answer::arguments(called, whole, true, draft),
+            Block::Call { called, unseen, .. } => Answer::last(called, unseen, draft),
             Block::Thinking { thinking, signature } => self.answer.think(thought(&thinking, &signature), draft),
             Block::Other => {}
         }
@@ -374,6 +381,10 @@ mod tests {
         assert_eq!(seen.chunks, ["{\"city\":", "\"Oslo\"}"].map(|words| Chunk::Text(words.into())));
         let reply = seen.reply().unwrap();
         assert_eq!((reply.finish_reason(), reply.tool_calls().len()), (FinishReason::Stop, 0));
+        // Of one that is wrapped, at its end.
+        let wrapped = include_str!("../../../fixtures/anthropic/schema_by_tool.sse");
+        let wrapped = wrapped.replace("answer_as_json", "answer_as_json_value").replace("city", "value");
+        assert_eq!(read(&wrapped).chunks, [Chunk::Text("\"Oslo\"".into())]);
     }
 
     #[test]

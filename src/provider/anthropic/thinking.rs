@@ -14,30 +14,31 @@ const LEAST_BUDGET: u32 = 1_024;
 
 /// What is sent of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Plan {
-    pub(super) thinking: Option<Thinking>,
-    pub(super) effort: Option<&'static str>,
+pub(in crate::provider) struct Plan {
+    pub(in crate::provider) thinking: Option<Thinking>,
+    pub(in crate::provider) effort: Option<&'static str>,
     /// The whole answer, thinking included.
-    pub(super) max_tokens: u32,
+    pub(in crate::provider) max_tokens: u32,
     /// Whether the call asks the model to think.
-    pub(super) is_on: bool,
+    pub(in crate::provider) is_on: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Thinking {
+pub(in crate::provider) enum Thinking {
     Adaptive,
     BetweenTools,
     Disabled,
     Enabled { budget_tokens: u32 },
 }
 
-/// Chooses the form that the family knows; a model of no known family is asked in the form in which the call asks.
-pub(super) fn plan(
+/// Chooses the form that the family knows, for a conversation in `protocol`; a model of no known family is asked in the form in which the call asks.
+pub(in crate::provider) fn plan(
     request: &Request,
     family: Option<&AnthropicFamily>,
     budgets: &EffortBudgets,
     model: &str,
+    protocol: &str,
 ) -> Result<Plan, LlmError> {
     let limit = request.sampling.max_tokens;
     let mut plan = Plan { max_tokens: limit.unwrap_or(MAX_TOKENS), ..Plan::default() };
@@ -79,7 +80,9 @@ pub(super) fn plan(
         }
         // With a budget, the turn whose tools have just run has to begin with the thoughts that led to them. Where there are
         // none, for another provider's model or a call without reasoning wrote the turn, Anthropic asks to go on without.
-        Some(Thinking::Enabled { .. }) if lacks_thoughts(request) => (plan.thinking, plan.is_on) = (None, false),
+        Some(Thinking::Enabled { .. }) if lacks_thoughts(request, protocol) => {
+            (plan.thinking, plan.is_on) = (None, false);
+        }
         Some(Thinking::Enabled { budget_tokens }) if limit.is_none() => {
             plan.max_tokens = budget_tokens.saturating_add(MAX_TOKENS);
         }
@@ -117,9 +120,9 @@ fn word(effort: Effort) -> &'static str {
 }
 
 /// Whether the conversation stands behind results of tools that were called without a thought.
-fn lacks_thoughts(request: &Request) -> bool {
+fn lacks_thoughts(request: &Request, protocol: &str) -> bool {
     let turns = request.turns().collect::<Vec<_>>();
-    let thought = |part: &Part| matches!(part, Part::Reasoning(opaque) if opaque.protocol == super::PROTOCOL);
+    let thought = |part: &Part| matches!(part, Part::Reasoning(opaque) if opaque.protocol == protocol);
     match turns.as_slice() {
         [.., TurnRef::Assistant(content, _), TurnRef::Tool(_)] => {
             !content.is_some_and(|content| content.parts().first().is_some_and(thought))

@@ -1,7 +1,8 @@
 //! The tools of a request, and the form of its answer, which a tool may stand for.
 
-use super::OUTPUT_TOOL;
+use super::answer::is_output;
 use super::family::{AnthropicFamily, AnthropicForcedTools};
+use super::{OUTPUT_TOOL, WRAPPED, WRAPPED_OUTPUT_TOOL};
 use crate::LlmError;
 use crate::chat::{JsonSchema, Output, Request, Tool, ToolChoice};
 use crate::provider::refusal::{check_tool_names, unsupported};
@@ -70,9 +71,9 @@ pub(super) fn plan<'a>(
         thinks,
     };
     check_tool_names("anthropic", model, &request.tools, LONGEST_NAME)?;
-    if request.tools.iter().any(|tool| tool.name == OUTPUT_TOOL) {
+    if let Some(tool) = request.tools.iter().find(|tool| is_output(&tool.name)) {
         let message =
-            format!("a tool is called {OUTPUT_TOOL:?}, a name that the adapter keeps for itself; give it another");
+            format!("a tool is called {:?}, a name that the adapter keeps for itself; give it another", tool.name);
         return Err(LlmError::of(ErrorCode::InvalidCall, message));
     }
     let mut plan = Plan {
@@ -86,13 +87,13 @@ pub(super) fn plan<'a>(
     match &request.output {
         Output::Text => {}
         // There is no format for JSON of any shape.
-        Output::Json => limits.by_tool(&mut plan, "json", "", Cow::Owned(json!({"type": "object"})))?,
+        Output::Json => limits.by_tool(&mut plan, "json", "", &json!({}))?,
         Output::Schema(output) => limits.schema(&mut plan, output)?,
     }
     Ok(plan)
 }
 
-impl<'r> Limits<'r> {
+impl Limits<'_> {
     /// Refuses to force a tool where the model is known to refuse it. `what` is what needs it.
     fn force(&self, what: &str) -> Result<(), LlmError> {
         let cure = match self.forced_tools {
@@ -120,9 +121,7 @@ impl<'r> Limits<'r> {
             None
         };
         // A tool that is not strict takes what the format has no words for.
-        let by_tool = rooted(&output.schema)
-            .map_err(|inexpressible| inexpressible.refuse("output", self.model))
-            .and_then(|schema| self.by_tool(plan, "schema", output.description.as_deref().unwrap_or_default(), schema));
+        let by_tool = self.by_tool(plan, "schema", output.description.as_deref().unwrap_or_default(), &output.schema);
         by_tool.map_err(|error| refused.map_or(error, |inexpressible| inexpressible.refuse("output", self.model)))
     }
 
@@ -132,18 +131,35 @@ impl<'r> Limits<'r> {
         plan: &mut Plan<'a>,
         what: &str,
         description: &'a str,
-        input_schema: Cow<'a, Value>,
+        schema: &Value,
     ) -> Result<(), LlmError> {
         if !plan.tools.is_empty() {
             let cure = "a forced tool stands for it, which leaves no room for others; leave the tools out";
             return Err(unsupported("anthropic", self.model, &format!("{what} beside tools"), cure));
         }
         self.force(what)?;
+        let (name, schema) = match rooted(schema) {
+            Ok(schema) => (OUTPUT_TOOL, schema.into_owned()),
+            Err(_) => (WRAPPED_OUTPUT_TOOL, wrapped(schema)),
+        };
         let description = if description.is_empty() { "Gives the answer." } else { description };
-        plan.tools.push(Declared { name: OUTPUT_TOOL, description, input_schema, strict: false });
-        plan.choice = Some(Choice { kind: "tool", name: Some(OUTPUT_TOOL), disable_parallel_tool_use: true });
+        plan.tools.push(Declared { name, description, input_schema: Cow::Owned(schema), strict: false });
+        plan.choice = Some(Choice { kind: "tool", name: Some(name), disable_parallel_tool_use: true });
         Ok(())
     }
+}
+
+/// An object with one field of this schema. What the schema defines stays at the root, where references look for it.
+fn wrapped(schema: &Value) -> Value {
+    let mut inner = schema.clone();
+    let mut outer = json!({"type": "object", "required": [WRAPPED]});
+    for definitions in ["$defs", "definitions"] {
+        if let Some(found) = inner.as_object_mut().and_then(|fields| fields.remove(definitions)) {
+            outer[definitions] = found;
+        }
+    }
+    outer["properties"] = json!({WRAPPED: inner});
+    outer
 }
 
 fn declared<'a>(tool: &'a Tool, model: &str) -> Result<Declared<'a>, LlmError> {

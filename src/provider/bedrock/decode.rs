@@ -53,6 +53,7 @@ struct Block {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[allow(clippy::struct_field_names)] // the provider's names
 struct ToolUse {
     tool_use_id: Words,
     name: Words,
@@ -149,7 +150,10 @@ impl Message {
                 let input = call.input.filter(|input| !input.is_null());
                 if name == OUTPUT_TOOL {
                     said.as_json = true;
-                    said.text = input.unwrap_or_default().to_string();
+                    said.text = match input.unwrap_or_default() {
+                        Value::String(text) => text,
+                        input => input.to_string(),
+                    };
                 } else {
                     let input = input.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
                     said.calls.push(ToolCall::new(call.tool_use_id.0.unwrap_or_default(), name, input));
@@ -197,6 +201,15 @@ mod tests {
         decode(&head, &Bytes::copy_from_slice(body.as_bytes())).map_err(|failure| (failure.status, failure.fault))
     }
 
+    /// Reasoning as it goes back.
+    fn thought(text: &str, signature: Option<&str>) -> Opaque {
+        let mut whole = serde_json::json!({"text": text});
+        if let Some(signature) = signature {
+            whole["signature"] = signature.into();
+        }
+        Opaque::new(PROTOCOL, serde_json::json!({"reasoningText": whole}))
+    }
+
     fn usage(input: u64, output: u64, cached: Option<u64>, written: Option<u64>) -> Usage {
         Usage { cached_input: cached, cache_write: written, ..Usage::new(input, output) }
     }
@@ -222,12 +235,10 @@ mod tests {
             ),
             (
                 include_str!("../../../fixtures/bedrock/cut.response.json"),
-                reply("", FinishReason::Length).with_reasoning("Let me see".to_owned()).with_usage(usage(
-                    10,
-                    64,
-                    Some(0),
-                    Some(0),
-                )),
+                reply("", FinishReason::Length)
+                    .with_reasoning("Let me see".to_owned())
+                    .with_opaque([thought("Let me see", None)])
+                    .with_usage(usage(10, 64, Some(0), Some(0))),
             ),
         ] {
             assert_eq!(read(200, fixture), Ok(expected.with_provider_request_id("00000000-1".to_owned())));

@@ -2,6 +2,7 @@
 
 use super::family::family;
 use super::messages::{Block, Message, messages};
+use super::reasoning::{self, Form};
 use super::{Bedrock, tools};
 use crate::LlmError;
 use crate::chat::Request;
@@ -9,7 +10,7 @@ use crate::provider::refusal::{check_range, first_set, unsupported};
 use crate::provider::{EncodeContext, HttpRequest, anthropic, json};
 use crate::record::ErrorCode;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use url::Url;
 
 pub(super) const NAME: &str = "bedrock";
@@ -26,13 +27,14 @@ pub(super) fn encode(bedrock: &Bedrock, request: &Request, cx: &EncodeContext<'_
     check(bedrock, request, model)?;
     let (base, headers) = bedrock.endpoint.request_line()?;
     let url = url(base, model, if cx.stream { "converse-stream" } else { "converse" })?;
-    let claude = is_claude(model);
-    let tools = tools::plan(request, claude, model)?;
+    let reasoning = reasoning::plan(bedrock, request, model)?;
+    let mut tools = tools::plan(request, reasoning::Form::of(model) == Some(Form::Claude), model)?;
+    tools.additional.extend(reasoning.fields);
     let body = Body {
         system: request.system.as_deref().filter(has_words).map(|text| [Block::Text(text.into())]),
         messages: messages(request, tools.tools.is_some(), model)?,
         inference_config: InferenceConfig {
-            max_tokens: request.sampling.max_tokens,
+            max_tokens: request.sampling.max_tokens.or(reasoning.max_tokens),
             temperature: request.sampling.temperature,
             top_p: request.sampling.top_p,
             stop_sequences: &request.sampling.stop,
@@ -42,11 +44,6 @@ pub(super) fn encode(bedrock: &Bedrock, request: &Request, cx: &EncodeContext<'_
         additional_model_request_fields: tools.additional,
     };
     Ok(HttpRequest::post(url, headers, json::write(&body, &request.extra, MERGED, json::capacity(request))?))
-}
-
-/// Whether a model is Anthropic's, by any of its names.
-fn is_claude(model: &str) -> bool {
-    model.contains("anthropic.")
 }
 
 /// The URL of an operation of a model. An id is one segment of the path whatever is in it, so it leads nowhere else.
@@ -100,8 +97,8 @@ struct Body<'a> {
     tool_config: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    additional_model_request_fields: Option<Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    additional_model_request_fields: Map<String, Value>,
 }
 
 #[derive(serde::Serialize)]

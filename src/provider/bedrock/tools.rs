@@ -6,7 +6,7 @@ use crate::chat::{Output, Request, ToolChoice};
 use crate::provider::refusal::{check_tool_names, unsupported};
 use crate::provider::schema;
 use crate::record::ErrorCode;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The longest name of a tool.
 const LONGEST_NAME: usize = 64;
@@ -22,7 +22,7 @@ pub(super) struct Plan {
     /// `outputConfig`.
     pub(super) output: Option<Value>,
     /// What goes among the model's own fields.
-    pub(super) additional: Option<Value>,
+    pub(super) additional: Map<String, Value>,
 }
 
 /// `claude`: whether the model is Anthropic's, which alone takes a format for its answers and a switch for parallel calls.
@@ -68,7 +68,7 @@ pub(super) fn plan(request: &Request, claude: bool, model: &str) -> Result<Plan,
                 if let ToolChoice::Named(name) = &request.tool_choice {
                     choice["name"] = name.as_str().into();
                 }
-                plan.additional = Some(json!({"tool_choice": choice}));
+                plan.additional.insert("tool_choice".into(), choice);
             }
             (false, false) => {
                 return Err(unsupported(NAME, model, "parallel_tool_calls", "leave it out: only Claude has a switch"));

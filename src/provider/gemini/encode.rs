@@ -55,13 +55,13 @@ impl Target<'_> {
 
     /// Refuses a URL that Google is known not to fetch from.
     fn check_url(&self, url: &str, media_type: Option<&str>, what: &str) -> Result<(), LlmError> {
+        // Files that were uploaded, and videos of Google's own.
+        const OWN: [&str; 4] = ["generativelanguage.googleapis.com", "www.youtube.com", "youtube.com", "youtu.be"];
         let is_vertex = matches!(self.place, Place::Vertex { .. });
         if is_vertex && media_type.is_none() {
             let message = format!("{what} by a URL that tells no media type; {} wants one, so name it", self.provider);
             return Err(LlmError::of(ErrorCode::InvalidCall, message));
         }
-        // Files that were uploaded, and videos of Google's own.
-        const OWN: [&str; 4] = ["generativelanguage.googleapis.com", "www.youtube.com", "youtube.com", "youtu.be"];
         let parsed = url::Url::parse(url).ok();
         let host = parsed.as_ref().and_then(url::Url::host_str).unwrap_or_default();
         let scheme = parsed.as_ref().map_or("", url::Url::scheme);
@@ -125,6 +125,7 @@ struct Body<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_field_names)] // the provider's names
 struct Config<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 /// What a family of models takes.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // each is an answer of its own
 pub struct ModelFamily {
     /// How the id of a model of this family begins.
     pub starts: Cow<'static, str>,

@@ -6,6 +6,7 @@ use crate::chat::{Effort, Setting};
 /// How a compatible server differs from OpenAI's protocol. A quirk is a field, never a test for a name.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[allow(clippy::struct_excessive_bools)] // each is an answer of its own
 pub struct Quirks {
     /// The field for the token limit, where no family of models says.
     pub token_field: TokenField,

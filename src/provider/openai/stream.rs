@@ -151,14 +151,18 @@ impl ChatStream {
         // A count of nothing is a placeholder.
         let usage = usage.filter(|usage| usage.total > 0 || draft.usage_so_far().is_none());
         let Some(choice) = event.choices.0 else {
-            usage.into_iter().for_each(|usage| draft.usage(usage));
+            if let Some(usage) = usage {
+                draft.usage(usage);
+            }
             return Ok(());
         };
         if choice.error.0 || choice.finish_reason.is_failure() {
             return Err(AnswerFault::Error);
         }
         let said_only = usage.is_none() && choice.finish_reason.is_unsaid() && choice.content_filter_results.is_none();
-        usage.into_iter().for_each(|usage| draft.usage(usage));
+        if let Some(usage) = usage {
+            draft.usage(usage);
+        }
         let index = choice.index.0.unwrap_or(0);
         if *self.choice.get_or_insert(index) != index {
             return Ok(());

@@ -224,7 +224,7 @@ impl Walk<'_> {
         if rest.is_some_and(Value::is_array) {
             (first, rest, first_key) = (rest, keywords.get("additionalItems"), "items");
         }
-        let is_array = self.is_of_type(keywords, "array") || first.is_some() || rest.is_some();
+        let is_array = Self::is_of_type(keywords, "array") || first.is_some() || rest.is_some();
         if !is_array {
             return Ok(());
         }
@@ -240,7 +240,7 @@ impl Walk<'_> {
             None => None,
             Some(rest) => Some(self.within("items", |walk| walk.schema(rest))?),
         };
-        self.add_type(out, "array");
+        Self::add_type(out, "array");
         match (first.is_empty(), rest) {
             (true, None) if self.dialect.typed => {
                 return self.inexpressible("an array of anything", "give it `items`");
@@ -276,10 +276,10 @@ impl Walk<'_> {
     fn object(&mut self, keywords: &Keywords, out: &mut Keywords) -> Result<(), Inexpressible> {
         let properties = keywords.get("properties").and_then(Value::as_object);
         let more = keywords.get("additionalProperties");
-        if !self.is_of_type(keywords, "object") && properties.is_none() && more.is_none() {
+        if !Self::is_of_type(keywords, "object") && properties.is_none() && more.is_none() {
             return Ok(());
         }
-        self.add_type(out, "object");
+        Self::add_type(out, "object");
         let required: Vec<&str> = keywords
             .get("required")
             .and_then(Value::as_array)
@@ -358,7 +358,7 @@ impl Walk<'_> {
         nullable
     }
 
-    fn is_of_type(&self, keywords: &Keywords, wanted: &str) -> bool {
+    fn is_of_type(keywords: &Keywords, wanted: &str) -> bool {
         match keywords.get("type") {
             Some(Value::String(kind)) => kind == wanted,
             Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == wanted),
@@ -367,7 +367,7 @@ impl Walk<'_> {
     }
 
     /// Says the type where it only follows from another keyword.
-    fn add_type(&self, out: &mut Keywords, kind: &str) {
+    fn add_type(out: &mut Keywords, kind: &str) {
         if !out.contains_key("type") && !out.contains_key("anyOf") && !out.contains_key("oneOf") {
             out.insert("type".to_owned(), json!(kind));
         }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 /// What one provider understands of JSON schema.
+#[allow(clippy::struct_excessive_bools)] // each is an answer of its own
 pub(super) struct Dialect {
     /// Who it is, for messages.
     pub(super) who: &'static str,

@@ -15,7 +15,7 @@ fn restricts(whole: &Keywords) -> bool {
 impl Walk<'_> {
     /// The keywords with those of every part of an `allOf` among them, since hardly anyone knows `allOf`.
     pub(super) fn folded<'k>(&self, keywords: &'k Keywords) -> Result<Cow<'k, Keywords>, Inexpressible> {
-        if !keywords.contains_key("allOf") && !(keywords.contains_key("$ref") && restricts(keywords)) {
+        if !(keywords.contains_key("allOf") || keywords.contains_key("$ref") && restricts(keywords)) {
             return Ok(Cow::Borrowed(keywords));
         }
         let mut whole = keywords.clone();

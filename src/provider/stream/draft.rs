@@ -235,6 +235,7 @@ impl Draft {
     }
 
     /// The reply, or why it is none and what came nevertheless: nothing usable, or calls whose arguments are no JSON.
+    #[allow(clippy::result_large_err)] // asked once a stream
     pub(crate) fn finished(&mut self) -> Result<Reply, (AnswerFault, Reply)> {
         if let Some(fault) = self.unusable() {
             return Err((fault, self.reply(Vec::new())));

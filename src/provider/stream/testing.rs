@@ -68,6 +68,7 @@ impl Read {
     }
 
     /// The reply that came of it.
+    #[allow(clippy::result_large_err)] // asked once a test
     pub(crate) fn reply(mut self) -> Result<Reply, (AnswerFault, Reply)> {
         self.draft.finished()
     }

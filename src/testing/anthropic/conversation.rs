@@ -161,10 +161,12 @@ fn check_results(messages: &[Value]) -> Result<(), Refusal> {
     let mut seen = Vec::new();
     for (place, message) in messages.iter().enumerate() {
         let called: Vec<_> = of_kind(message, "tool_use", "id").collect();
-        if called.iter().any(|id| seen.contains(id)) {
-            return Err(format!("messages.{place}: `tool_use` ids must be unique").into());
+        for id in &called {
+            if seen.contains(id) {
+                return Err(format!("messages.{place}: `tool_use` ids must be unique").into());
+            }
+            seen.push(id);
         }
-        seen.extend(&called);
         let answered: Vec<_> =
             messages.get(place + 1).into_iter().flat_map(|next| of_kind(next, "tool_result", "tool_use_id")).collect();
         if let Some(id) = called.iter().find(|id| !answered.contains(id)) {

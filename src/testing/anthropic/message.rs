@@ -2,7 +2,7 @@
 
 use crate::testing::answer::{Called, Reply, words};
 use crate::testing::delivery::Piece;
-use crate::testing::protocol::{Asked, Rendered, count_tokens};
+use crate::testing::protocol::{Asked, Forced, Rendered, count_tokens};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub(super) fn render(reply: &Reply, asked: &Asked, id: &str) -> Rendered {
     }
     let mut message = head(reply, asked, id);
     message["content"] = blocks(reply, asked, id).into_iter().map(|block| block.whole).collect();
-    message["stop_reason"] = stop_reason(reply).into();
+    message["stop_reason"] = stop_reason(reply, asked).into();
     message["usage"]["output_tokens"] = output_tokens(reply, asked).into();
     message["usage"]["output_tokens_details"] = details(reply);
     Rendered::json(200, &message)
@@ -58,9 +58,25 @@ struct Delta(&'static str, &'static str, String);
 
 fn blocks(reply: &Reply, asked: &Asked, id: &str) -> Vec<Block> {
     let thinking = reply.reasoning.as_deref().map(|said| thinking(asked.model(reply), said));
-    let said = Some(asked.text(reply)).filter(|said| !said.is_empty()).map(|said| text(reply, said));
+    let said = Some(asked.text(reply)).filter(|said| !said.is_empty()).map(|said| match forced(reply, asked) {
+        Some(called) => tool_use(&called, 0, id),
+        None => text(reply, said),
+    });
     let calls = reply.tool_calls.iter().enumerate().map(|(at, called)| tool_use(called, at, id));
     thinking.into_iter().chain(said).chain(calls).collect()
+}
+
+/// The call that a model makes that is forced to, of what the answer is to say: where it is JSON, it is the arguments, or the
+/// only one of them.
+fn forced(reply: &Reply, asked: &Asked) -> Option<Called> {
+    let Forced { name, only } = asked.forced.as_ref().filter(|_| reply.tool_calls.is_empty())?;
+    let arguments = match (serde_json::from_str(asked.text(reply)).ok()?, only) {
+        (Value::Object(fields), Some(only)) if !fields.contains_key(only) => json!({only: fields}),
+        (Value::Object(fields), _) => fields.into(),
+        (value, Some(only)) => json!({only: value}),
+        _ => return None,
+    };
+    Some(Called { id: None, name: name.clone(), arguments: arguments.to_string() })
 }
 
 fn text(reply: &Reply, said: &str) -> Block {
@@ -123,8 +139,9 @@ pub(super) fn signed(signature: &str, thinking: &str) -> Signed {
     }
 }
 
-fn stop_reason(reply: &Reply) -> &str {
-    let usual = if reply.tool_calls.is_empty() { "end_turn" } else { "tool_use" };
+fn stop_reason<'a>(reply: &'a Reply, asked: &Asked) -> &'a str {
+    let calls = !reply.tool_calls.is_empty() || forced(reply, asked).is_some();
+    let usual = if calls { "tool_use" } else { "end_turn" };
     reply.finish_reason.as_deref().unwrap_or(usual)
 }
 
@@ -159,7 +176,7 @@ fn events(reply: &Reply, asked: &Asked, id: &str) -> Vec<Piece> {
         }
         events.push(event("content_block_stop", &json!({"index": index})));
     }
-    let delta = json!({"stop_reason": stop_reason(reply), "stop_sequence": null, "stop_details": null});
+    let delta = json!({"stop_reason": stop_reason(reply, asked), "stop_sequence": null, "stop_details": null});
     let tokens = output_tokens(reply, asked);
     let usage = json!({"input_tokens": null, "output_tokens": tokens, "output_tokens_details": details(reply)});
     events.push(event("message_delta", &json!({"delta": delta, "usage": usage})));

@@ -1,6 +1,7 @@
 //! What the provider checks of thinking, sampling, tools and the form of the answer.
 
 use super::{Refusal, UNSAMPLED, has_words};
+use crate::testing::protocol::Forced;
 use serde_json::{Map, Value};
 
 /// Families that are always forced to think, or think between tools at the least: they are not forced to anything else.
@@ -38,9 +39,8 @@ fn thinking(body: &Map<String, Value>, model: &str) -> Result<Thinks, Refusal> {
     match thinking["type"].as_str() {
         Some("adaptive") => Ok(Thinks { at_all: true, with_budget: false }),
         Some("between_tools") if !model.contains("sonnet-5-5") => unsupported("between_tools"),
-        Some("between_tools") => Ok(Thinks::default()),
         Some("disabled") if is_of(model, &UNSTOPPED) => unsupported("disabled"),
-        Some("disabled") => Ok(Thinks::default()),
+        Some("between_tools" | "disabled") => Ok(Thinks::default()),
         Some("enabled") if is_of(model, &UNBUDGETED) => unsupported("enabled"),
         Some("enabled") => match thinking["budget_tokens"].as_u64() {
             None => Err("thinking.enabled.budget_tokens: Field required".into()),
@@ -123,25 +123,33 @@ fn check_choice(body: &Map<String, Value>, model: &str, thinks: Thinks) -> Resul
     }
     let kind = choice["type"].as_str().unwrap_or_default();
     match kind {
-        "auto" => {}
         "none" if choice.get("disable_parallel_tool_use").is_some() => {
             return Err("tool_choice.none.disable_parallel_tool_use: Extra inputs are not permitted".into());
         }
-        "none" => {}
         "any" | "tool" if thinks.at_all => {
             return Err("Thinking may not be enabled when tool_choice forces tool use.".into());
         }
         "any" | "tool" if is_of(model, &UNFORCED) => {
             return Err(format!("tool_choice.type: \"{kind}\" is not supported by {model}").into());
         }
-        "any" => {}
         "tool" if !tools(body).iter().any(|tool| tool["name"] == choice["name"]) => {
             return Err(format!("Tool '{}' not found in provided tools", choice["name"].as_str().unwrap_or("")).into());
         }
-        "tool" => {}
+        "any" | "auto" | "none" | "tool" => {}
         _ => return Err("tool_choice: Input tag does not match any of the expected tags".into()),
     }
     Ok(())
+}
+
+/// The tool that the model is forced to call.
+pub(super) fn forced(body: &Map<String, Value>) -> Option<Forced> {
+    let choice = body.get("tool_choice").filter(|choice| choice["type"] == "tool")?;
+    let tool = tools(body).iter().find(|tool| tool["name"] == choice["name"])?;
+    let only = match tool["input_schema"]["properties"].as_object() {
+        Some(properties) if properties.len() == 1 => properties.keys().next().cloned(),
+        _ => None,
+    };
+    Some(Forced { name: tool["name"].as_str()?.to_owned(), only })
 }
 
 fn check_output(body: &Map<String, Value>) -> Result<(), Refusal> {

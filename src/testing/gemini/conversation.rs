@@ -34,7 +34,7 @@ struct Turn<'a> {
 struct Part<'a> {
     kind: &'static str,
     data: &'a Value,
-    part: &'a Value,
+    whole: &'a Value,
 }
 
 impl Turn<'_> {
@@ -127,7 +127,7 @@ fn read_part<'a>(part: &'a Value, at: &str) -> Result<Part<'a>, Refusal> {
         _ => data.is_object(),
     };
     if is_whole {
-        Ok(Part { kind, data, part })
+        Ok(Part { kind, data, whole: part })
     } else {
         invalid(format!("{at}.{kind}: a required field is not set\n"))
     }
@@ -187,9 +187,9 @@ fn check_signatures(turns: &[Turn<'_>], model: &str) -> Result<(), Refusal> {
         return Ok(());
     }
     for part in turns.iter().flat_map(|turn| &turn.parts) {
-        let Some(signature) = part.part.get("thoughtSignature") else { continue };
+        let Some(signature) = part.whole.get("thoughtSignature") else { continue };
         let is_stand_in = part.kind == "functionCall" && signature == STAND_IN;
-        if !is_stand_in && *signature != Value::from(signature::sign(model, part.part)) {
+        if !is_stand_in && signature.as_str() != Some(&*signature::sign(model, part.whole)) {
             return invalid("Corrupted thought signature.");
         }
     }
@@ -197,7 +197,7 @@ fn check_signatures(turns: &[Turn<'_>], model: &str) -> Result<(), Refusal> {
     for turn in &turns[current..] {
         let mut calls = turn.parts.iter().filter(|part| part.kind == "functionCall");
         if let Some(first) = calls.next()
-            && first.part.get("thoughtSignature").is_none()
+            && first.whole.get("thoughtSignature").is_none()
         {
             let name = first.data["name"].as_str().unwrap_or_default();
             return invalid(format!(

@@ -126,6 +126,7 @@ mod tests {
         check(&body, &config, model).err().map(|refusal| refusal.message).unwrap_or_default()
     }
 
+    #[allow(clippy::needless_pass_by_value)] // reads better with `json!`
     fn with(declaration: Value) -> Value {
         json!({"tools": [{"functionDeclarations": [declaration]}]})
     }

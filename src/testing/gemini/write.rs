@@ -17,7 +17,7 @@ pub(super) fn write(reply: &Reply, asked: &Asked, id: &str) -> Rendered {
         if let Some(last) = parts.last_mut() {
             shape.sign_words(last);
         }
-        return Rendered::json(200, &shape.piece(parts, shape.spoken, true));
+        return Rendered::json(200, &shape.piece(&parts, shape.spoken, true));
     }
     let words = reply.chunks(text).into_iter().map(|words| json!({"text": words}));
     let (mut pieces, mut spoken) = (Vec::new(), 0);
@@ -25,12 +25,12 @@ pub(super) fn write(reply: &Reply, asked: &Asked, id: &str) -> Rendered {
         // Each count is of the whole answer so far.
         spoken +=
             if part.get("thought").is_some() { 0 } else { count_tokens(part["text"].as_str().unwrap_or_default()) };
-        pieces.push(shape.piece(vec![part], spoken.min(shape.spoken), false));
+        pieces.push(shape.piece(&[part], spoken.min(shape.spoken), false));
     }
     // The reason comes last, and the signature of words with it.
     let mut last = json!({"text": ""});
     shape.sign_words(&mut last);
-    pieces.push(shape.piece(vec![last], shape.spoken, true));
+    pieces.push(shape.piece(&[last], shape.spoken, true));
     let (media_type, pieces) = if asked.stream_list {
         let places = 1..=pieces.len();
         let end = pieces.len();
@@ -93,7 +93,7 @@ impl<'a> Shape<'a> {
     }
 
     /// An answer, or a piece of one. What is empty or zero is left out.
-    fn piece(&self, parts: Vec<Value>, spoken: u64, last: bool) -> Value {
+    fn piece(&self, parts: &[Value], spoken: u64, last: bool) -> Value {
         let content =
             if parts.is_empty() { json!({"role": "model"}) } else { json!({"parts": parts, "role": "model"}) };
         let mut candidate = json!({"content": content, "index": 0});

@@ -62,17 +62,14 @@ fn check_calls(at: usize, message: &Value) -> Result<Vec<&str>, Refusal> {
     for (n, call) in message["tool_calls"].as_array().into_iter().flatten().enumerate() {
         let function = &call["function"];
         let whole = call["type"] == "function" && function["name"].is_string() && function["arguments"].is_string();
-        match call["id"].as_str().filter(|id| whole && !id.is_empty()) {
-            Some(id) => ids.push(id),
-            None => {
-                let message = format!(
-                    "Invalid type for 'messages[{at}].tool_calls[{n}]': expected a tool call with an id, a type and a function whose arguments are a string."
-                );
-                return Err(Refusal::invalid(400, message)
-                    .code("invalid_type")
-                    .at(format!("messages[{at}].tool_calls[{n}]")));
-            }
-        }
+        let Some(id) = call["id"].as_str().filter(|id| whole && !id.is_empty()) else {
+            let message = format!(
+                "Invalid type for 'messages[{at}].tool_calls[{n}]': expected a tool call with an id, a type and a function whose arguments are a string."
+            );
+            let place = format!("messages[{at}].tool_calls[{n}]");
+            return Err(Refusal::invalid(400, message).code("invalid_type").at(place));
+        };
+        ids.push(id);
     }
     if message["tool_calls"].as_array().is_some_and(Vec::is_empty) {
         let message = format!(

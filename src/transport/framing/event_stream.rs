@@ -73,6 +73,7 @@ impl EventStream {
 }
 
 /// The length of the message that starts here, if its prelude is there.
+#[allow(clippy::many_single_char_names)] // bytes
 fn length(bytes: &[u8], max: usize) -> Result<Option<usize>, FrameFault> {
     let Some(prelude) = bytes.first_chunk::<PRELUDE>() else { return Ok(None) };
     let [a, b, c, d, .., p, q, r, s] = *prelude;

@@ -15,6 +15,7 @@ use std::mem;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools)] // each is a state of its own
 pub(super) struct Sse {
     /// The beginning of a line whose end has not come.
     line: Vec<u8>,
@@ -111,13 +112,11 @@ impl Sse {
         if piece[end] == b'\n' {
             return end + 1;
         }
-        match piece.get(end + 1) {
-            Some(next) => end + 1 + usize::from(*next == b'\n'),
-            None => {
-                self.after_cr = true;
-                end + 1
-            }
-        }
+        let Some(next) = piece.get(end + 1) else {
+            self.after_cr = true;
+            return end + 1;
+        };
+        end + 1 + usize::from(*next == b'\n')
     }
 
     /// True if it ends an event. Without data, there was none.

@@ -360,9 +360,16 @@ fn a_forced_tool_stands_for_a_form_that_the_model_does_not_have() {
     let asking = |output: Output| Request { output, ..Request::user("Hi") };
     let map = || asking(Output::Schema(JsonSchema::new("map", map.clone())));
     let anthropic = Anthropic::new("k");
-    for (model, request) in [("claude-sonnet-4-6", map()), ("m", asking(Output::Json)), ("claude-sonnet-4", map())] {
-        let body = written(&anthropic, model, &request).unwrap();
-        assert_eq!(body["tool_choice"]["name"], "answer_as_json", "{model}");
+    let list = json!({"type": "array", "items": {"$ref": "#/$defs/word"}, "$defs": {"word": {"type": "string"}}});
+    let list = asking(Output::Schema(JsonSchema::new("list", list)));
+    for (model, request, name) in [
+        ("claude-sonnet-4-6", &map(), "answer_as_json"),
+        ("claude-sonnet-4", &map(), "answer_as_json"),
+        ("claude-sonnet-4", &list, "answer_as_json_value"),
+        ("m", &asking(Output::Json), "answer_as_json_value"),
+    ] {
+        let body = written(&anthropic, model, request).unwrap();
+        assert_eq!(body["tool_choice"]["name"], name, "{model}");
         assert_eq!((&body["output_config"], body["tools"].as_array().map(Vec::len)), (&Value::Null, Some(1)));
     }
     let beside_tools = Request { tools: vec![weather()], ..asking(Output::Json) };
@@ -370,8 +377,14 @@ fn a_forced_tool_stands_for_a_form_that_the_model_does_not_have() {
     let thinking = Request { reasoning: Some(Effort::Low.into()), ..asking(Output::Json) };
     assert_eq!(refused("claude-sonnet-4-6", &thinking), unsupported("json"));
     assert_eq!(refused("claude-opus-5-5", &map()), unsupported("schema"));
-    let list = asking(Output::Schema(JsonSchema::new("list", json!({"type": "array", "items": {"type": "string"}}))));
-    assert_eq!(refused("claude-opus-4-1", &list), unsupported("schema"));
+    let body = written(&anthropic, "claude-sonnet-4", &list).unwrap();
+    let schema = json!({
+        "type": "object",
+        "properties": {"value": {"type": "array", "items": {"$ref": "#/$defs/word"}}},
+        "required": ["value"],
+        "$defs": {"word": {"type": "string"}},
+    });
+    assert_eq!(body["tools"][0]["input_schema"], schema);
 }
 
 #[test]

@@ -69,6 +69,7 @@ struct Call<'a> {
 }
 
 #[derive(Serialize)]
+#[allow(clippy::struct_field_names)] // the provider's names
 struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,

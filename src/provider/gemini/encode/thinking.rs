@@ -9,6 +9,7 @@ use serde::Serialize;
 /// `thinkingConfig`. Google refuses a level and a budget together.
 #[derive(Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_field_names)] // the provider's names
 pub(super) struct Thinking {
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking_budget: Option<u32>,
@@ -42,11 +43,11 @@ impl Thinking {
             (GeminiThinking::Never, _) => {
                 return Err(unsupported(provider, model, "reasoning", "leave it out, or choose another model"));
             }
-            (GeminiThinking::AsAsked, Reasoning::Off) => budget(0),
+            (GeminiThinking::AsAsked, Reasoning::Off)
+            | (GeminiThinking::Budget { off: true, .. }, Reasoning::Budget(0)) => budget(0),
             (GeminiThinking::AsAsked, Reasoning::Budget(tokens)) => budget(tokens),
             (GeminiThinking::AsAsked, Reasoning::Effort(effort)) => level(level_of(effort, GeminiLevel::High)),
             (GeminiThinking::Budget { off, from, .. }, Reasoning::Off) => budget(if off { 0 } else { from }),
-            (GeminiThinking::Budget { off: true, .. }, Reasoning::Budget(0)) => budget(0),
             (GeminiThinking::Budget { off, from, to }, Reasoning::Budget(tokens)) => {
                 if !(from..=to).contains(&tokens) {
                     let what = format!("a reasoning budget of {tokens}");
