@@ -32,7 +32,7 @@ use std::task::{Context, Poll, ready};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let fake = FakeProvider::openai().otherwise(Answer::text("Paris, of course.")).start().await?;
-/// let target = Target::new(OpenAi::new("sk-...").base_url(fake.base_url()), "gpt-5-mini");
+/// let target = Target::new(OpenAi::new("sk-...").base_url(&fake.base_url()), "gpt-5-mini");
 /// let client = Client::builder(target).build()?;
 ///
 /// let mut stream = client.stream("What is the capital of France?").await?;
