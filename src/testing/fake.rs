@@ -64,9 +64,11 @@ impl FakeProvider {
     /// Speaks OpenAI's chat completions, under `/v1/chat/completions`.
     ///
     /// Answers made by [`Answer::text`] and [`Answer::echo`] are sent to valid requests; to others the provider's own
-    /// refusal is sent in their place (400 for a body that is not JSON or names no model, 404 for another path).
-    /// Faults and raw answers are sent whatever was asked. Streams it does not speak yet: in its own words it refuses
-    /// them, and raw answers in [`pieces`](Answer::pieces) can play them.
+    /// refusal is sent in their place: 400 for a body that is not JSON or names no model, for tool calls without results,
+    /// results without calls, schemas that are called strict and are not, 404 for another path. Faults and raw answers are
+    /// sent whatever was asked. A request for a stream gets one, an event at a time; its usage is told when it is asked for.
+    ///
+    /// [`Answer::reasoning`] is told in `reasoning_content`, as servers do that speak this protocol; OpenAI itself keeps it.
     pub fn openai() -> FakeProviderBuilder {
         FakeProviderBuilder::new(OpenAi, Answer::echo())
     }
@@ -74,7 +76,8 @@ impl FakeProvider {
     /// Speaks OpenAI's Responses API, under `/v1/responses`, as [`openai`](Self::openai) speaks chat completions.
     ///
     /// An [`Answer::finish_reason`] is why the response is incomplete, such as `max_output_tokens`; an error in a 200 is a
-    /// response that failed.
+    /// response that failed. Reasoning is told as a summary; it comes sealed for its model where that is asked for, and is
+    /// refused when it comes back otherwise, or without what it led to.
     pub fn responses() -> FakeProviderBuilder {
         FakeProviderBuilder::new(Responses, Answer::echo())
     }

@@ -271,6 +271,70 @@ mod tests {
         }
     }
 
+    /// The status and the message of the refusal of these messages, with these fields beside them.
+    fn refusal(messages: &str, rest: &str) -> Option<(u16, String)> {
+        let body = format!(r#"{{"model":"m","messages":[{messages}]{rest}}}"#);
+        let refused = OpenAi.read(&request(Method::POST, PATH, &body), "1").err()?;
+        Some((refused.status, body_of(&refused)["error"]["message"].as_str().unwrap_or_default().to_owned()))
+    }
+
+    #[test]
+    fn a_conversation_is_refused_as_the_provider_does() {
+        const USER: &str = r#"{"role":"user","content":"Hi"}"#;
+        const CALLS: &str = r#"{"role":"assistant","content":null,"tool_calls":[
+            {"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}},
+            {"id":"c2","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+        let result = |id: &str| format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"4"}}"#);
+        let said = |messages: &[&str]| refusal(&messages.join(","), "").map(|(_, message)| message);
+        assert_eq!(said(&[USER, CALLS, &result("c2"), &result("c1"), USER]), None);
+        for (messages, why) in [
+            (&[USER, CALLS, &result("c1")][..], "did not have response messages: c2"),
+            (&[USER, CALLS, USER], "did not have response messages: c1, c2"),
+            (&[USER, CALLS, &result("c1"), USER, &result("c2")], "did not have response messages: c2"),
+            (&[USER, &result("c1")], "must be a response to a preceding message"),
+            (&[CALLS, &result("c1"), &result("c2"), &result("c3")], "'c3' not found in 'tool_calls'"),
+            (&[r#"{"role":"assistant","content":null}"#], "expected a string, got null"),
+            (&[r#"{"role":"model","content":"Hi"}"#], "Invalid value: 'model'"),
+            (
+                &[r#"{"role":"user","content":[{"type":"image_url","image_url":"https://h/a.png"}]}"#],
+                "Invalid image data",
+            ),
+            (&[r#"{"role":"user","content":[{"type":"input_text","text":"Hi"}]}"#], "Invalid value: 'input_text'"),
+            (
+                &[
+                    r#"{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{}}}]}"#,
+                ],
+                "arguments are a string",
+            ),
+        ] {
+            assert!(said(messages).is_some_and(|message| message.contains(why)), "{why}: {:?}", said(messages));
+        }
+        let tool = |rest: &str| format!(r#","tools":[{{"type":"function","function":{{"name":"f",{rest}}}}}]"#);
+        for (rest, why) in [
+            (r#","tool_choice":"required""#.to_owned(), "only allowed when 'tools' are specified"),
+            (r#","stream_options":{"include_usage":true}"#.to_owned(), "only allowed when 'stream' is enabled"),
+            (r#","max_tokens":1,"max_completion_tokens":1"#.to_owned(), "at the same time"),
+            (r#","response_format":{"type":"json_object"}"#.to_owned(), "must contain the word 'json'"),
+            (
+                tool(r#""parameters":{"type":"object","properties":{"a":{}}},"strict":true"#),
+                "'additionalProperties' is required",
+            ),
+            (
+                tool(
+                    r#""parameters":{"type":"object","properties":{"a":{}},"additionalProperties":false},"strict":true"#,
+                ),
+                "Missing 'a'",
+            ),
+            (
+                tool(r#""parameters":{}"#) + r#","tool_choice":{"type":"function","function":{"name":"g"}}"#,
+                "no function named 'g'",
+            ),
+        ] {
+            let refused = refusal(USER, &rest);
+            assert!(refused.as_ref().is_some_and(|(_, message)| message.contains(why)), "{why}: {refused:?}");
+        }
+    }
+
     #[test]
     fn body_and_headers_of_a_rate_limit_say_the_same() {
         let limited = OpenAi.failure(&Failure::RateLimited(Duration::from_millis(1_050)), Some("m"), "1");
