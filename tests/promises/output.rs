@@ -8,7 +8,7 @@ use steadfast::provider::Capabilities;
 use steadfast::record::{Issues, Next};
 use steadfast::resilience::{RateLimit, RetryBudget};
 use steadfast::testing::{Answer, Fault, MemoryTransport};
-use steadfast::{Call, Client, ErrorKind, FallbackDecision};
+use steadfast::{Call, ErrorKind, FallbackDecision};
 
 fn place() -> Value {
     json!({
@@ -327,7 +327,7 @@ mod extract {
         Point,
     }
 
-    async fn extracted<T>(client: &Client) -> Result<T, steadfast::LlmError>
+    async fn extracted<T>(client: &steadfast::Client) -> Result<T, steadfast::LlmError>
     where
         T: serde::de::DeserializeOwned + JsonSchema + Send + 'static,
     {
