@@ -103,8 +103,11 @@ pub(super) static LLAMA_CPP: Dialect = Dialect {
 pub(super) static OLLAMA: Dialect =
     Dialect { aliases: &["ollama_chat", "ollama_cloud"], rules: OLLAMA_RULES, ..Dialect::over("ollama", &GENERIC) };
 
-const OLLAMA_RULES: &[Rule] =
-    &[Rule::on(&[429], &[When::Says(&["usage limit"]), When::NoWait], Then::Quota(QuotaScope::Plan))];
+const OLLAMA_RULES: &[Rule] = &[
+    Rule::on(&[429], &[When::Says(&["usage limit"]), When::NoWait], Then::Quota(QuotaScope::Plan)),
+    // "server busy, please try again.  maximum pending requests exceeded": a 503, or a line of a stream that has begun.
+    Rule::any(&[When::Says(&["server busy"])], Then::Is(ErrorCode::Overloaded)),
+];
 
 #[cfg(test)]
 mod tests {
@@ -194,6 +197,8 @@ mod tests {
             &[
                 (404, r#"{"error":"model 'x' not found"}"#, "not_found"),
                 (200, r#"{"error":"runner failed"}"#, "server_error"),
+                (200, r#"{"error":"server busy, please try again"}"#, "overloaded"),
+                (503, r#"{"error":"server busy, please try again"}"#, "overloaded"),
                 (429, r#"{"error":"you have reached your weekly usage limit"}"#, "quota plan"),
                 (
                     500,
