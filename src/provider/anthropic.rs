@@ -44,10 +44,21 @@ const VERSION: &str = "2023-06-01";
 
 /// Anthropic's messages.
 ///
-/// - `max_tokens` is required by the protocol: where a call sets none, **4,096** is sent.
+/// - `max_tokens` is required by the protocol: where a call sets none, **4,096** is sent, and beside a budget of reasoning so
+///   much more than that.
 /// - `temperature` goes from 0 to 1. Which models take it, and `top_p`, is data ([`AnthropicFamily`]): what a known model
 ///   refuses is an error before anything is sent, an unknown model is sent whatever was set. A seed does not exist.
-/// - Turns of the same role in a row become one message with several blocks, since the protocol wants roles to alternate.
+/// - Turns of the same role in a row become one message with several blocks, since the protocol wants roles to alternate;
+///   results of tools come first in it. Ids of calls that other providers gave are written in the letters that it takes.
+/// - Reasoning is asked for in the form that the family knows: an effort, or a budget of tokens, converted by
+///   [`effort_budgets`](Self::effort_budgets). A budget that stands for an effort is at most half of `max_tokens`. What is
+///   known not to go with reasoning (sampling settings, a forced tool) is an error before anything is sent.
+/// - Blocks of reasoning, signed or redacted, go back in their places as they were, to models that take them. A turn that
+///   called tools without any (another provider's) is continued without a budget, since Anthropic would refuse it.
+/// - An answer of a JSON schema is asked for by the output format. Where the family has none, or it has no words for the
+///   schema, and for JSON of any shape, a forced tool stands for it: that needs a call without tools of its own and without
+///   reasoning, and is `unsupported_capability` otherwise. The reply has text in either case.
+/// - In `extra`, fields of `thinking` and `output_config` join those that the call sets by name.
 /// - Usage is reported with the cache within the input, although Anthropic counts it beside.
 ///
 /// Source: Anthropic's API reference ("Messages", "Errors", "Versions") and its TypeScript SDK, as of 2026-11.

@@ -33,6 +33,11 @@ const PATH: &[&str] = &["/api", "/chat"];
 /// Unlike its endpoint for OpenAI's protocol (preset `ollama`), this one takes Ollama's own settings: fields of `options`
 /// that a call gives in `extra` are merged with those that it sets by name.
 ///
+/// The protocol has no word for forcing a tool, for one call at a time or for a tool that failed: the first two are
+/// `unsupported_capability`, and of the last the model reads `Error:` before the words. Pictures are taken as bytes alone. An
+/// effort of reasoning is a level, and so is a budget, by [`effort_budgets`](Self::effort_budgets). Whether a model can use
+/// tools, see pictures or think is known to its server alone, which refuses what it cannot.
+///
 /// A model that is not in memory is loaded first, and nothing is sent until then: give local targets a timeout of
 /// minutes. Ollama reports neither request ids nor limits.
 ///

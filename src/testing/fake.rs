@@ -95,15 +95,19 @@ impl FakeProvider {
     ///
     /// As with [`openai`](Self::openai), requests that Anthropic would refuse are refused in its words: without a key
     /// (401), without `anthropic-version`, without `max_tokens`, with a field that does not exist, with roles that do not
-    /// alternate, with content that is empty. Streams it does not speak yet.
+    /// alternate, with content that is empty, with calls and results that do not match, with settings that do not go
+    /// together, with thoughts that are not as it had signed them.
+    ///
+    /// A request that forces one tool is answered by a call of it where the answer's text is JSON: that is the arguments, or
+    /// the only one of them.
     pub fn anthropic() -> FakeProviderBuilder {
         FakeProviderBuilder::new(Anthropic, Answer::echo())
     }
 
     /// Speaks Ollama's own protocol, under `/api/chat`. Every model is installed.
     ///
-    /// Requests that Ollama would refuse are refused in its words: content that is not a plain text, options of the wrong
-    /// type. It streams unless told not to, as Ollama does.
+    /// Requests that Ollama would refuse are refused in its words: content that is not a plain text, pictures that are no
+    /// base64, arguments that are no object, options of the wrong type. It streams unless told not to, as Ollama does.
     pub fn ollama() -> FakeProviderBuilder {
         FakeProviderBuilder::new(Ollama, Answer::echo())
     }
