@@ -134,7 +134,9 @@ fn silences(target: &ReadyTarget, options: &CallOptions) -> (Option<Duration>, O
 fn says_whole(framing: &Framing, head: &Head) -> bool {
     let media = head.header("content-type").and_then(|media| media.split(';').next()).unwrap_or_default().trim();
     let compressed = head.header("content-encoding").is_some_and(|encoding| !encoding.eq_ignore_ascii_case("identity"));
-    let json = media.eq_ignore_ascii_case("application/json") && matches!(framing, Framing::Sse);
+    // Lines of JSON may be announced as JSON too; what a framing of the user's own is announced as is not known here.
+    let lines = matches!(framing, Framing::Custom(_) | Framing::Ndjson);
+    let json = media.eq_ignore_ascii_case("application/json") && !lines;
     compressed || json || media.eq_ignore_ascii_case("text/html")
 }
 

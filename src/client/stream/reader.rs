@@ -4,6 +4,7 @@ use crate::chat::Chunk;
 use crate::provider::{AnswerFault, Draft, FrameFault, Head, StreamDecoder, TransportFault};
 use crate::transport::framing::Framer;
 use crate::transport::{Response, TransportError};
+use serde::de::IgnoredAny;
 use std::task::{Context, Poll, ready};
 
 /// Reads a streamed answer, no faster than it is asked for.
@@ -77,7 +78,7 @@ impl Reader {
             match self.framer.next_frame() {
                 Ok(Some(frame)) => {
                     if let Err(fault) = self.decoder.read(&frame, &mut self.draft) {
-                        let cut = frame.torn && matches!(fault, AnswerFault::Frame(_));
+                        let cut = frame.torn && matches!(fault, AnswerFault::Frame(_)) && breaks_off(frame.data);
                         let (event, data) = (frame.event.to_owned(), frame.data.to_vec());
                         return Poll::Ready(Err(if cut { self.cut() } else { Broken::Frame { fault, event, data } }));
                     }
@@ -135,4 +136,9 @@ impl Reader {
     pub(super) fn drain(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(Ok(Some(_))) = self.response.poll_chunk(cx) {}
     }
+}
+
+/// Whether JSON is wrong only in that it goes on. What is no JSON at all was not cut off.
+fn breaks_off(data: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(data).is_err_and(|error| error.is_eof())
 }
