@@ -211,6 +211,16 @@ async fn silence_in_bytes_ends_a_stream_and_keep_alives_are_no_silence() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn silence_before_the_first_byte_of_a_stream_ends_the_attempt_and_is_retried() {
+    let silent = words().after_events(0, Mishap::pause(secs(500)));
+    let provider = memory().then(silent).otherwise(words());
+    let client = client_of(&provider, target(&provider).retry(retries(1)));
+    let start = Instant::now();
+    let stream = opened(&client, "hi").await;
+    assert_eq!((codes(stream.attempts()), start.elapsed()), (vec!["idle_timeout"], secs(60) + ms(100)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn silence_in_content_ends_a_stream_where_that_is_asked_for() {
     let provider = memory().otherwise(words().after_events(3, Mishap::pings(100, secs(20))));
     let client = client_of(&provider, target(&provider).stall_timeout(secs(90)));

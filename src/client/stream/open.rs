@@ -89,11 +89,18 @@ impl Take for Streamed {
             let body = response.read(cap).await.map_err(|error| op.broken(error))?;
             return whole(op, response, &body, framer, decoder, draft());
         }
-        // An error that is sent as it is, without an event around it, would be no event at all.
-        if matches!(framing, Framing::Sse)
-            && let Some(first) = response.chunk().await.map_err(|error| op.broken(error))?
-        {
-            if looks_whole(&first) {
+        let mut watch = Watch::new(idle, None);
+        let first = poll_fn(|cx| match response.poll_chunk(cx) {
+            Poll::Ready(first) => Poll::Ready(Ok(first)),
+            Poll::Pending => watch.poll(cx, false, false).map(Err),
+        });
+        let first = match first.await {
+            Ok(first) => first.map_err(|error| op.broken(error))?,
+            Err((silence, limit)) => return Err(op.silent(silence, limit, false)),
+        };
+        if let Some(first) = first {
+            // An error that is sent as it is, without an event around it, would be no event at all.
+            if matches!(framing, Framing::Sse) && looks_whole(&first) {
                 let body = response.read_after(first, cap).await.map_err(|error| op.broken(error))?;
                 return whole(op, response, &body, framer, decoder, draft());
             }
@@ -101,7 +108,6 @@ impl Take for Streamed {
         }
         let limits = op.hint(&response.head).map(Box::new);
         let mut reader = Reader::new(response, framer, decoder, draft(), cap);
-        let mut watch = Watch::new(idle, None);
         let first = poll_fn(|cx| match reader.poll_step(cx) {
             Poll::Ready(step) => Poll::Ready(Ok(step)),
             Poll::Pending => {
