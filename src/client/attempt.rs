@@ -1,25 +1,22 @@
 //! One attempt on one target, as the engine runs it.
 
+mod evidence;
+
 use super::Inner;
 use super::call::CallOptions;
-use super::chain::spent;
 use super::credentials::Applied;
-use super::failure::{AttemptFailure, line, verdict_of, what};
+use super::failure::{AttemptFailure, line, verdict_of};
 use super::scope::{Scope, reason};
 use super::target::ReadyTarget;
-use super::validate::Breach;
 use crate::LlmError;
-use crate::chat::{Request, Usage};
-use crate::error::Redactor;
+use crate::chat::Request;
 use crate::observe::EventKind;
-use crate::provider::{Auth, EncodeContext, Failure, Head, HttpRequest, TransportFault, request_id};
-use crate::record::{ErrorCode, ErrorKind, Issues};
-use crate::resilience::clock::{wall_at, wall_now};
-use crate::resilience::{Advice, AttemptContext, Health, Interrupt, LimitHint, Operation, Retry, Signal, Verdict};
-use crate::transport::{Response, TransportError};
+use crate::provider::{Auth, EncodeContext, Failure, Head, HttpRequest, TransportFault};
+use crate::record::{ErrorCode, ErrorKind};
+use crate::resilience::{Advice, AttemptContext, Interrupt, LimitHint, Operation, Retry, Signal, Verdict};
+use crate::transport::Response;
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
-use std::error::Error;
 use std::fmt::Write as _;
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -28,9 +25,6 @@ use tokio::time::{Instant, timeout};
 /// How much of the body of a failure is read, and for how long.
 const FAILURE_BODY: usize = 1 << 20;
 const FAILURE_BODY_TIME: Duration = Duration::from_secs(5);
-
-/// The longest id of a request that is kept, in characters.
-const REQUEST_ID: usize = 256;
 
 /// The attempts of one call on one target. `T` says what is made of an answer.
 pub(super) struct TargetOperation<'a, T> {
@@ -61,6 +55,18 @@ pub(super) struct Sent {
     pub(super) at: Option<Instant>,
     /// The credentials of the running attempt.
     applied: Applied,
+    /// Whether the body was let go since.
+    body_let_go: bool,
+}
+
+impl Sent {
+    /// Lets the body go if it is longer than this: nothing is sent again, and it would be held for an error that may not come.
+    pub(super) fn let_go_of_body(&mut self, longest: usize) {
+        if self.request.body.len() > longest {
+            self.request.body = Bytes::new();
+            self.body_let_go = true;
+        }
+    }
 }
 
 /// What is made of an answer whose status is a success: a whole reply, or an open stream.
@@ -102,7 +108,7 @@ impl<'a, T: Take> TargetOperation<'a, T> {
         if let Some(id) = place.options.request_id.as_deref().and_then(|id| http::HeaderValue::from_str(id).ok()) {
             request.headers.insert("x-client-request-id", id);
         }
-        Self::again(place, Sent { request, at: None, applied: Applied::default() })
+        Self::again(place, Sent { request, at: None, applied: Applied::default(), body_let_go: false })
     }
 
     /// The operation of a request that was sent: to say what became of it later.
@@ -222,145 +228,11 @@ impl<'a, T: Take> TargetOperation<'a, T> {
         }
         failed
     }
-
-    /// The connection failed.
-    pub(super) fn broken(&self, error: TransportError) -> AttemptFailure {
-        let failure = Failure::transport(error.fault());
-        self.failed(failure, None, Some(error.into_source()))
-    }
-
-    /// Turns evidence into an error, with the request that was sent, and without a secret.
-    pub(super) fn failed(
-        &self,
-        failure: Failure<'_>,
-        head: Option<&Head>,
-        source: Option<Box<dyn Error + Send + Sync>>,
-    ) -> AttemptFailure {
-        let failure = failure.at(wall_now());
-        let status = failure.status;
-        let mut seen = self.target.rules().classify(&failure);
-        // The target's own lists stand between the provider's word and the table.
-        seen.retry = seen.advice(&self.retry.non_retryable_status, &self.retry.retry_status, true);
-        if self.is_own_fault(seen.code) {
-            seen.health = Health::Neutral;
-        }
-        let redactor = self.redactor();
-        let clean = |text: Option<String>| text.map(|text| self.client.capture.text(&redactor, text));
-        seen.provider_message = clean(seen.provider_message);
-        seen.arrived = clean(seen.arrived);
-        let cause = source.as_deref().map(|source| redactor.owned(root_cause(source)));
-        let what = what(&seen, status, cause.as_deref());
-        let verdict = seen.verdict(status);
-        let message = line(None, &what, None, seen.provider_message.as_deref());
-
-        let mut error = LlmError::new(seen.kind, message).with_counts_toward_breaker(verdict.health == Health::Bad);
-        error = error.change_record(|record| {
-            record.code = seen.code;
-            record.status = status;
-            record.retryable = verdict.retry != Advice::Never;
-            record.retry_after = seen.retry_after;
-            record.provider_code = seen.provider_code.map(|code| redactor.owned(code));
-            record.provider_type = seen.provider_type.map(|kind| redactor.owned(kind));
-            record.provider_message = seen.provider_message;
-            record.issues = seen.issues.map(|issues| redactor.issues(issues));
-            record.request_id = head.and_then(|head| request_id(&head.headers)).map(|id| kept_id(&redactor, id));
-            record.request = Some(self.snapshot(&redactor));
-        });
-        if let Some(source) = source {
-            error = error.with_shared_source(redactor.source(source));
-        }
-        let limits = head.and_then(|head| self.hint(head)).map(Box::new);
-        AttemptFailure { error, verdict, what, spent: Some(0), limits }
-    }
-
-    /// The answer came, and does not keep to what was asked. It was paid for.
-    pub(super) fn breached(&self, breach: Breach, head: &Head, usage: Option<&Usage>) -> AttemptFailure {
-        let redactor = self.redactor();
-        let mut issues = redactor.issues(breach.issues);
-        if let Issues::Json { text_head, .. } = &mut issues {
-            *text_head = self.client.capture.text(&redactor, std::mem::take(text_head));
-        }
-        let mut failed = AttemptFailure::of(breach.code, redactor.owned(breach.what));
-        failed.spent = spent(usage);
-        failed.limits = self.hint(head).map(Box::new);
-        failed.change(|record| {
-            record.status = Some(head.status.as_u16());
-            record.issues = Some(issues);
-            record.request_id = request_id(&head.headers).map(|id| kept_id(&redactor, id));
-            record.request = Some(self.snapshot(&redactor));
-        })
-    }
-
-    /// A bad key or model that the call brought itself says nothing about the target.
-    fn is_own_fault(&self, code: Option<ErrorCode>) -> bool {
-        match code {
-            Some(ErrorCode::NotFound) => self.model != self.target.model,
-            Some(ErrorCode::Authentication | ErrorCode::Authorization) => {
-                let header = match self.target.provider.auth() {
-                    Auth::Header(header) => header.name(),
-                    Auth::Source(source) => source.name(),
-                    Auth::None | Auth::Query(_) | Auth::Custom(_) => &http::header::AUTHORIZATION,
-                };
-                self.options.has_header(header)
-            }
-            _ => false,
-        }
-    }
-
-    /// What an answer says of the provider's limits, where the limiter follows it.
-    pub(super) fn hint(&self, head: &Head) -> Option<LimitHint> {
-        let follows = self.target.guards.limiter.as_ref().is_some_and(crate::resilience::Limiter::follows);
-        if follows { self.target.rules().limits(&head.headers, Some(wall_now())) } else { None }
-    }
-
-    fn redactor(&self) -> Redactor {
-        let mut redactor = Redactor::default();
-        match self.target.provider.auth() {
-            Auth::Header(header) => redactor.secret(header.secret()),
-            Auth::Query(query) => redactor.secret(query.secret()),
-            Auth::None | Auth::Source(_) | Auth::Custom(_) => {}
-        }
-        for secret in &self.sent.applied.secrets {
-            redactor.secret(secret);
-        }
-        redactor.header_secrets(&self.sent.request.headers);
-        redactor.url_secrets(&self.sent.request.url);
-        redactor
-    }
-
-    /// The failure with the request that was sent, if it was.
-    pub(super) fn with_request(&self, failure: AttemptFailure) -> AttemptFailure {
-        let request = self.sent.at.map(|_| self.snapshot(&self.redactor()));
-        failure.change(|record| record.request = request)
-    }
-
-    fn snapshot(&self, redactor: &Redactor) -> crate::record::RequestSnapshot {
-        let sent_at = wall_at(self.sent.at.unwrap_or_else(Instant::now));
-        self.client.capture.request(self.target, self.model, &self.sent.request, redactor, sent_at)
-    }
-}
-
-/// The provider's id of a request, as much of it as an id may have.
-fn kept_id(redactor: &Redactor, id: &str) -> String {
-    let mut id = redactor.owned(id.to_owned());
-    if let Some((end, _)) = id.char_indices().nth(REQUEST_ID) {
-        id.truncate(end);
-    }
-    id
 }
 
 /// The place that a redirect points to, without its path and query, which may hold secrets.
 fn origin(to: &str, from: &url::Url) -> String {
     from.join(to).map_or_else(|_| "an unreadable place".to_owned(), |url| url.origin().ascii_serialization())
-}
-
-/// What is at the bottom of an error: the words of a wrapper say only that something is wrapped.
-fn root_cause(error: &(dyn Error + Send + Sync)) -> String {
-    let mut cause: &dyn Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
 }
 
 impl<T: Take> Operation for TargetOperation<'_, T> {

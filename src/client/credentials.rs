@@ -100,7 +100,7 @@ impl Credentials {
     /// A token that is good now, and its number unless it was fetched for this attempt.
     async fn token(&self, source: &SourceAuth) -> Result<(AuthHeader, Option<u64>), LlmError> {
         self.tokens
-            .get(|| async {
+            .get(wall_now, || async {
                 let credential = source.source().fetch().await?;
                 let header = AuthHeader::new(source.name().clone(), source.prefix(), credential.secret);
                 let header = header.map_err(|e| {

@@ -7,8 +7,6 @@
 //! Where an optional property has to be required (OpenAI), it may be null in its place; the validation of a reply takes such
 //! a null for absence.
 
-#![allow(dead_code)] // until every adapter uses its own
-
 mod adapt;
 mod dialect;
 mod fold;

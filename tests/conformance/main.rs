@@ -76,6 +76,7 @@ macro_rules! conforms_beyond {
                 an_error_in_a_stream_means_what_it_means_elsewhere,
                 a_stream_is_refused_like_a_call,
                 a_dropped_stream_leaves_no_connection,
+                calls_that_are_only_passed_on_are_told_apart,
             }
             conforms_beyond! { @ suite_tools, $subject:
                 a_tool_is_called_and_its_result_goes_back,

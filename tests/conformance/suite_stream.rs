@@ -142,3 +142,26 @@ async fn events_until_words<S: Beyond>(answer: Answer) -> Result<usize, Box<dyn 
     }
     Err("the answer has no words".into())
 }
+
+/// Whether a reply is put together or not, calls at once are told apart.
+pub(crate) async fn calls_that_are_only_passed_on_are_told_apart<S: Beyond>() -> Outcome {
+    let answer =
+        Answer::tool_call("get_weather", r#"{"city":"Oslo"}"#).and_tool_call("get_weather", r#"{"city":"Lima"}"#);
+    for accumulate in [true, false] {
+        let (_fake, client) = pair::<S>([answer.clone()], 0).await?;
+        let call = Call::user("Oslo and Lima?").model(S::CAPABLE).tool(crate::suite_tools::weather());
+        let mut stream = client.stream(call.accumulate(accumulate)).await?;
+        let (chunks, error) = drained(&mut stream).await;
+        assert!(error.is_none(), "{error:?}");
+        let mut arguments = [String::new(), String::new()];
+        for chunk in &chunks {
+            if let Chunk::ToolCall(part) = chunk {
+                arguments.get_mut(part.index).ok_or("a third call")?.push_str(&part.arguments);
+            }
+        }
+        let cities = arguments.iter().map(|json| serde_json::from_str::<serde_json::Value>(json));
+        let cities = cities.collect::<Result<Vec<_>, _>>()?;
+        assert_eq!((&cities[0]["city"], &cities[1]["city"]), (&"Oslo".into(), &"Lima".into()), "{accumulate}");
+    }
+    Ok(())
+}

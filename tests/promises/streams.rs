@@ -166,6 +166,18 @@ async fn after_content_nothing_is_sent_again_and_what_came_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_long_request_is_not_held_while_its_answer_streams_and_no_other_is_shown_for_it() {
+    let provider = memory().otherwise(words().after_events(4, Mishap::reset()));
+    let client = client_of(&provider, target(&provider));
+    for (length, kept) in [(100, true), (20_000, false)] {
+        let error = broken(&client, "x".repeat(length)).await;
+        let shown = error.request().expect("it was sent").body.as_ref().map(|body| body.bytes().len());
+        assert_eq!(shown.is_some_and(|shown| shown > length), kept, "{shown:?}");
+        assert!(kept || shown.is_none(), "{shown:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_error_of_the_provider_in_the_stream_is_what_it_says() {
     let provider = memory().otherwise(words().after_events(4, Mishap::overloaded()));
     let error = broken(&client_of(&provider, target(&provider).retry(retries(3))), "hi").await;

@@ -14,7 +14,7 @@ use crate::client::failure::{AttemptFailure, aborted, line, listed, verdict_of};
 use crate::client::scope::Scope;
 use crate::client::validate::validate;
 use crate::observe::EventKind;
-use crate::provider::{Failure, request_id};
+use crate::provider::request_id;
 use crate::record::{Attempt, ErrorCode, Next, Silence, StopReason, TargetAttempt};
 use crate::resilience::Lease;
 use crate::resilience::clock::wall_at;
@@ -82,9 +82,7 @@ impl Open {
         started: Instant,
     ) -> Self {
         let Won { place, output: Opened { reader, watch, .. }, lease, mut sent, attempts: made, history, failed } = won;
-        if sent.request.body.len() > KEPT_BODY {
-            sent.request.body = bytes::Bytes::new();
-        }
+        sent.let_go_of_body(KEPT_BODY);
         let cancelled =
             [&options.cancel, &client.cancel].map(|token| token.clone().map(|token| Box::pin(token.cancelled_owned())));
         Self {
@@ -171,31 +169,21 @@ impl Open {
             Ok(reply) => {
                 let mut reply = self.identified(reply);
                 if let Err(breach) = validate(&self.contract, &self.options.expected, &mut reply) {
-                    let failure = |op: &TargetOperation<'_, Streamed>, reader: &Reader| {
-                        op.breached(breach, reader.head(), usage.as_ref())
-                    };
-                    return End::failed(self.fail(failure, reply));
+                    let failed = self.fail(|op, reader| op.breached(breach, reader.head(), usage.as_ref()), reply);
+                    return End::failed(failed);
                 }
                 reply.answered(self.by.clone(), self.attempts.clone());
                 self.succeed(usage);
                 End { last: usage.map(|usage| Ok(Chunk::Usage(usage))), result: Ok(reply) }
             }
-            Err((fault, partial)) => {
-                let failure = |op: &TargetOperation<'_, Streamed>, reader: &Reader| {
-                    op.failed(Failure::of(reader.head(), b"{}").fault(fault), Some(reader.head()), None)
-                };
-                End::failed(self.fail(failure, partial))
-            }
+            Err((fault, partial)) => End::failed(self.fail(|op, reader| op.unusable(fault, reader.head()), partial)),
         }
     }
 
     /// The answer is complete, and nobody kept it.
     fn finish_passed_through(&mut self, usage: Option<Usage>, fault: Option<crate::provider::AnswerFault>) -> End {
         if let Some(fault) = fault {
-            let failure = |op: &TargetOperation<'_, Streamed>, reader: &Reader| {
-                op.failed(Failure::of(reader.head(), b"{}").fault(fault), Some(reader.head()), None)
-            };
-            return End::failed(self.fail(failure, Reply::default()));
+            return End::failed(self.fail(|op, reader| op.unusable(fault, reader.head()), Reply::default()));
         }
         self.succeed(usage);
         let message = "the call asked not to accumulate: its stream has no reply; read its chunks";

@@ -119,8 +119,7 @@ impl Take for Streamed {
             Ok(Ok(Step::Chunk(chunk))) => reader.draft.put_back(chunk),
             Ok(Ok(Step::Done)) => {
                 if let Some(fault) = reader.draft.unusable() {
-                    let failed = op.failed(Failure::of(reader.head(), b"{}").fault(fault), Some(reader.head()), None);
-                    return Err(AttemptFailure { spent: None, ..failed });
+                    return Err(op.unusable(fault, reader.head()));
                 }
             }
             Ok(Err(broken)) => return Err(op.stream_broken(&broken, reader.head(), false)),

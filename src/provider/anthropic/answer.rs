@@ -3,8 +3,9 @@
 use super::{OUTPUT_TOOL, PROTOCOL, WRAPPED, WRAPPED_OUTPUT_TOOL};
 use crate::chat::{FinishReason, Opaque, ToolCallDelta};
 use crate::provider::Draft;
-use crate::provider::lenient::Words;
+use crate::provider::lenient::{Brief, Words};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// Writes the parts of an answer into a draft.
@@ -153,4 +154,28 @@ pub(super) fn thought(thinking: &str, signature: &str) -> Value {
 /// A block of reasoning that nobody may read.
 pub(super) fn redacted(data: &str) -> Value {
     json!({"type": "redacted_thinking", "data": data})
+}
+
+/// The fields of all the blocks that are of use, whole, begun, or a piece of one; other blocks have none of them under these
+/// types.
+#[derive(Default, Deserialize)]
+pub(super) struct BlockFields<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) kind: Brief<'a>,
+    #[serde(borrow, default)]
+    pub(super) text: Brief<'a>,
+    #[serde(borrow, default)]
+    pub(super) thinking: Brief<'a>,
+    #[serde(borrow, default)]
+    pub(super) signature: Brief<'a>,
+    #[serde(borrow, default)]
+    pub(super) data: Brief<'a>,
+    #[serde(borrow, default)]
+    pub(super) id: Brief<'a>,
+    #[serde(borrow, default)]
+    pub(super) name: Brief<'a>,
+    #[serde(borrow, default)]
+    pub(super) input: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) partial_json: Brief<'a>,
 }

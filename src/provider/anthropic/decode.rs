@@ -3,7 +3,7 @@
 //! What is needed is read in every shape in which it has been seen (look-alike servers send `null` for anything), and
 //! blocks, fields and reasons that are not known cost nothing.
 
-use super::answer::{Answer, StopDetails, is_output, redacted, thought};
+use super::answer::{Answer, BlockFields, StopDetails, is_output, redacted, thought};
 use super::counts::Counts;
 use crate::chat::Reply;
 use crate::provider::arguments::arguments;
@@ -11,7 +11,6 @@ use crate::provider::lenient::{Brief, Fields, Present};
 use crate::provider::{AnswerFault, Draft, Failure, Head, json, request_id};
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
 struct Message<'a> {
@@ -22,34 +21,13 @@ struct Message<'a> {
     #[serde(borrow, default)]
     model: Brief<'a>,
     #[serde(borrow, default)]
-    content: Option<Vec<Fields<Block<'a>>>>,
+    content: Option<Vec<Fields<BlockFields<'a>>>>,
     #[serde(borrow, default)]
     stop_reason: Brief<'a>,
     #[serde(default)]
     stop_details: Fields<StopDetails>,
     #[serde(default)]
     usage: Fields<Counts>,
-}
-
-/// The fields of all the blocks that are of use; other blocks have none of them under these types.
-#[derive(Default, Deserialize)]
-struct Block<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Brief<'a>,
-    #[serde(borrow, default)]
-    text: Brief<'a>,
-    #[serde(borrow, default)]
-    thinking: Brief<'a>,
-    #[serde(borrow, default)]
-    signature: Brief<'a>,
-    #[serde(borrow, default)]
-    data: Brief<'a>,
-    #[serde(borrow, default)]
-    id: Brief<'a>,
-    #[serde(borrow, default)]
-    name: Brief<'a>,
-    #[serde(borrow, default)]
-    input: Option<&'a RawValue>,
 }
 
 pub(super) fn decode<'a>(head: &'a Head, body: &'a Bytes) -> Result<Reply, Failure<'a>> {

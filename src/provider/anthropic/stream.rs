@@ -1,6 +1,6 @@
 //! A streamed answer in this protocol's words: named events, of which unknown ones are passed over, as Anthropic asks.
 
-use super::answer::{Answer, Called, StopDetails, redacted, thought};
+use super::answer::{Answer, BlockFields, Called, StopDetails, redacted, thought};
 use super::counts::Counts;
 use crate::provider::lenient::{Brief, Fields, Present};
 use crate::provider::{AnswerFault, Draft, Frame, StreamDecoder, json};
@@ -236,28 +236,7 @@ struct Start<'a> {
     #[serde(default)]
     index: Option<u64>,
     #[serde(borrow, default)]
-    content_block: Fields<StartBlock<'a>>,
-}
-
-/// The fields of all the blocks that are of use.
-#[derive(Default, Deserialize)]
-struct StartBlock<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Brief<'a>,
-    #[serde(borrow, default)]
-    text: Brief<'a>,
-    #[serde(borrow, default)]
-    thinking: Brief<'a>,
-    #[serde(borrow, default)]
-    signature: Brief<'a>,
-    #[serde(borrow, default)]
-    data: Brief<'a>,
-    #[serde(borrow, default)]
-    id: Brief<'a>,
-    #[serde(borrow, default)]
-    name: Brief<'a>,
-    #[serde(borrow, default)]
-    input: Option<&'a RawValue>,
+    content_block: Fields<BlockFields<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -265,22 +244,7 @@ struct Delta<'a> {
     #[serde(default)]
     index: Option<u64>,
     #[serde(borrow, default)]
-    delta: Fields<Part<'a>>,
-}
-
-/// The fields of all the deltas that are of use.
-#[derive(Default, Deserialize)]
-struct Part<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Brief<'a>,
-    #[serde(borrow, default)]
-    text: Brief<'a>,
-    #[serde(borrow, default)]
-    thinking: Brief<'a>,
-    #[serde(borrow, default)]
-    signature: Brief<'a>,
-    #[serde(borrow, default)]
-    partial_json: Brief<'a>,
+    delta: Fields<BlockFields<'a>>,
 }
 
 #[derive(Deserialize)]

@@ -1,12 +1,10 @@
 //! Credentials that are fetched when they are needed, and kept until they expire.
 
 use crate::LlmError;
-use crate::resilience::clock::later;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
 /// They are fetched anew this long before they expire, so that they do not expire on their way.
 const EARLY: Duration = Duration::from_secs(30);
@@ -19,7 +17,7 @@ pub(crate) struct Kept<T> {
 
 struct State<T> {
     /// What is kept, and until when it is good.
-    value: Option<(T, Option<Instant>)>,
+    value: Option<(T, Option<SystemTime>)>,
     /// Whether someone is fetching.
     fetching: bool,
     /// Counts what was fetched, so that an old one that is rejected does not throw away a new one.
@@ -35,19 +33,23 @@ enum Look<T> {
 
 impl<T: Clone> Kept<T> {
     /// What is good now, and its number unless it was fetched just for this. What `fetch` gives is good for the time beside
-    /// it, or until it is rejected.
-    pub(crate) async fn get<F>(&self, fetch: impl FnOnce() -> F) -> Result<(T, Option<u64>), LlmError>
+    /// it, or until it is rejected. `now` tells the time, since nothing here reads a clock.
+    pub(crate) async fn get<F>(
+        &self,
+        now: impl Fn() -> SystemTime,
+        fetch: impl FnOnce() -> F,
+    ) -> Result<(T, Option<u64>), LlmError>
     where
         F: Future<Output = Result<(T, Option<Duration>), LlmError>>,
     {
         loop {
             let fetched = self.fetched.notified(); // before the look, so that no end of a fetch is missed
-            match self.look() {
+            match self.look(now()) {
                 Look::Kept(value, generation) => return Ok((value, Some(generation))),
                 Look::Fetch => {
                     let fetching = Fetching(self);
                     let (value, expires_in) = fetch().await?;
-                    let until = expires_in.map(|time| later(Instant::now(), time.saturating_sub(EARLY)));
+                    let until = expires_in.and_then(|time| now().checked_add(time.saturating_sub(EARLY)));
                     {
                         let mut state = self.lock();
                         state.generation += 1;
@@ -70,8 +72,7 @@ impl<T: Clone> Kept<T> {
         }
     }
 
-    fn look(&self) -> Look<T> {
-        let now = Instant::now();
+    fn look(&self, now: SystemTime) -> Look<T> {
         let mut state = self.lock();
         if let Some((value, _)) = state.value.as_ref().filter(|(_, until)| until.is_none_or(|until| now < until)) {
             return Look::Kept(value.clone(), state.generation);

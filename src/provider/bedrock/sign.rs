@@ -172,7 +172,7 @@ impl Authorize for SigV4 {
             }
             let (credentials, kept) = match &self.source {
                 Source::Fixed(credentials) => (credentials.clone(), None),
-                source => self.kept.get(|| source.fetch(now)).await?,
+                source => self.kept.get(|| now, || source.fetch(now)).await?,
             };
             self.sign(request, credentials.clone(), now)?;
             Ok(Authorized::new(secrets(&credentials, request)).kept(kept))

@@ -90,7 +90,7 @@ impl Decoder {
                 (self.output, self.as_json) = (Some(start.content_block_index), true);
                 return;
             }
-            let call = draft.tool_calls().max(self.calls.last().map_or(0, |(_, call)| call + 1));
+            let call = draft.tool_calls();
             let (id, name) = (tool.tool_use_id.0.into_owned(), tool.name.0.into_owned());
             draft.tool_call(ToolCallDelta::new(call).id(id).name(name));
             self.calls.push((start.content_block_index, call));

@@ -18,6 +18,8 @@ pub struct Draft {
     text: String,
     reasoning: String,
     refusal: String,
+    /// How many tool calls there are, kept or not.
+    called: usize,
     calls: Vec<CallDraft>,
     opaque: Vec<Opaque>,
     finish: Option<FinishReason>,
@@ -71,12 +73,17 @@ impl Draft {
     /// More of the model's words when it declines in a field of their own.
     pub fn refusal(&mut self, words: &str) {
         self.has_output |= !words.is_empty();
-        self.refusal.push_str(words);
+        if !self.pass_through {
+            self.refusal.push_str(words);
+        }
     }
 
     /// A part of a tool call. Parts of one call have the same index; the calls' indexes are theirs in the reply.
-    pub fn tool_call(&mut self, part: ToolCallDelta) {
+    pub fn tool_call(&mut self, mut part: ToolCallDelta) {
         self.has_output = true;
+        // Decoders count calls as they come; an index out of nowhere must not cost memory.
+        part.index = part.index.min(self.called);
+        self.called = self.called.max(part.index + 1);
         if !self.pass_through {
             let call = self.call(part.index);
             if let Some(id) = &part.id {
@@ -150,13 +157,12 @@ impl Draft {
         !self.pass_through
     }
 
-    /// How many tool calls there are so far.
+    /// How many tool calls there are so far, kept or only passed on: the index of the next.
     pub fn tool_calls(&self) -> usize {
-        self.calls.len()
+        self.called
     }
 
     fn call(&mut self, index: usize) -> &mut CallDraft {
-        // Decoders count calls as they come; an index out of nowhere must not cost memory.
         let index = index.min(self.calls.len());
         if index == self.calls.len() {
             self.calls.push(CallDraft::default());
