@@ -90,8 +90,8 @@ impl Client {
     ///
     /// One [`LlmError`] that holds the whole history: the target's own error where one target was tried,
     /// `fallback_exhausted` where more were.
-    pub async fn call(&self, call: impl Into<Call> + Send) -> Result<Reply, LlmError> {
-        chain::run(&self.0, call.into()).await
+    pub fn call(&self, call: impl Into<Call>) -> impl Future<Output = Result<Reply, LlmError>> + Send {
+        chain::run(&self.0, call.into())
     }
 
     /// Asks, and gives the answer as it comes.
@@ -102,8 +102,8 @@ impl Client {
     /// # Errors
     ///
     /// As [`call`](Self::call), for everything up to the first chunk with content.
-    pub async fn stream(&self, call: impl Into<Call> + Send) -> Result<ReplyStream, LlmError> {
-        stream::open(&self.0, call.into()).await
+    pub fn stream(&self, call: impl Into<Call>) -> impl Future<Output = Result<ReplyStream, LlmError>> + Send {
+        stream::open(&self.0, call.into())
     }
 
     /// Subscribes to what happens from now on; see [`observe`](crate::observe).

@@ -97,6 +97,7 @@ pub use breaker::{
 pub use budget::{Budget, BudgetMark, RetryBudget, RetryBudgetState, SharedBudget};
 pub use closure::{Cause, PolicyError, RetryNotice};
 pub(crate) use engine::execute;
+pub(crate) use failed::Course;
 pub use failed::{Decision, Failed, Stop, Tried};
 pub use guards::{Guard, Guards};
 pub use hint::LimitHint;

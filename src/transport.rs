@@ -15,6 +15,8 @@ use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+#[cfg(feature = "reqwest")]
+use tokio_util::either::Either;
 
 /// A boxed future, as a [`Transport`] returns it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -79,11 +81,15 @@ pub(crate) enum Sender {
 }
 
 impl Sender {
-    pub(crate) async fn send(&self, request: HttpRequest) -> Result<Response, TransportError> {
+    /// Takes the request at once, so that the future does not keep it too.
+    pub(crate) fn send(&self, request: HttpRequest) -> impl Future<Output = Result<Response, TransportError>> + Send {
         match self {
             #[cfg(feature = "reqwest")]
-            Self::Reqwest(client) => over_reqwest::send(client, request).await,
-            Self::Custom(transport) => transport.send(request).await,
+            Self::Reqwest(client) => Either::Left(over_reqwest::send(client, request)),
+            #[cfg(feature = "reqwest")]
+            Self::Custom(transport) => Either::Right(transport.send(request)),
+            #[cfg(not(feature = "reqwest"))]
+            Self::Custom(transport) => transport.send(request),
         }
     }
 }

@@ -194,7 +194,7 @@ impl Content {
     /// Whether there is nothing in it but white space.
     pub fn is_blank(&self) -> bool {
         match self {
-            Self::Text(text) => text.trim().is_empty(),
+            Self::Text(text) => text.trim_start().is_empty(),
             Self::Parts(parts) => parts.iter().all(|part| part.as_text().is_some_and(|text| text.trim().is_empty())),
         }
     }

@@ -200,6 +200,7 @@ impl Reply {
 
     /// With what the model thought aloud.
     #[must_use]
+    #[inline]
     pub fn with_reasoning(mut self, reasoning: impl Into<Option<String>>) -> Self {
         self.reasoning = reasoning.into();
         self
@@ -237,6 +238,7 @@ impl Reply {
 
     /// With the reason why the model stopped.
     #[must_use]
+    #[inline]
     pub fn with_finish_reason(mut self, reason: FinishReason) -> Self {
         self.finish_reason = reason;
         self
@@ -244,6 +246,7 @@ impl Reply {
 
     /// With the tokens spent.
     #[must_use]
+    #[inline]
     pub fn with_usage(mut self, usage: impl Into<Option<Usage>>) -> Self {
         self.usage = usage.into();
         self
@@ -251,6 +254,7 @@ impl Reply {
 
     /// With the model as reported.
     #[must_use]
+    #[inline]
     pub fn with_model(mut self, model: impl Into<Option<String>>) -> Self {
         self.model = model.into();
         self
@@ -258,6 +262,7 @@ impl Reply {
 
     /// With the provider's request id.
     #[must_use]
+    #[inline]
     pub fn with_provider_request_id(mut self, id: impl Into<Option<String>>) -> Self {
         self.provider_request_id = id.into();
         self

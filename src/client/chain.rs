@@ -14,42 +14,48 @@ use crate::chat::{AnsweredBy, Reply, Request, Usage};
 use crate::observe::EventKind;
 use crate::record::{Attempt, ErrorCode, ErrorKind, TargetAttempt};
 use crate::resilience::clock::later;
-use crate::resilience::{Cancel, End, Lease, LimitHint, Retry, Run, execute};
+use crate::resilience::{Cancel, Course, End, Lease, LimitHint, Retry, Run, execute};
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// Asks, and waits for the whole answer.
-pub(super) async fn run(client: &Inner, mut call: Call) -> Result<Reply, LlmError> {
-    let started = Instant::now();
-    let Call { request, options } = &mut call; // not moved: they are large
-    let scope = Scope::begin(&client.observers, &client.random, options.request_id.as_deref(), started);
-    let answer = match check::check(client, request, options) {
-        Ok(()) => ask_in_order::<Whole>(client, request, options, started, &scope).await,
-        Err(error) => Err(error),
-    };
-    match answer {
-        Ok(won) => {
-            let Won { place, output: Answered { mut reply, limits }, lease, .. } = won;
-            let target = &client.targets[place];
-            let model = model_of(place, target, options);
-            let ended = Instant::now();
-            lease.succeed_at(ended, spent(reply.usage()));
-            follow(target, limits.as_deref());
-            let by = answered_by(place, target, won.attempts, ended - started);
-            reply.answered(by, won.history);
-            if let Some(usage) = reply.usage() {
-                scope.tell(Some((target, model)), || EventKind::Usage { usage: *usage });
+#[expect(clippy::manual_async_fn, reason = "an async fn keeps its arguments twice, and a call is large")]
+pub(super) fn run(client: &Inner, mut call: Call) -> impl Future<Output = Result<Reply, LlmError>> + Send {
+    async move {
+        let started = Instant::now();
+        let Call { request, options } = &mut call;
+        let scope = Scope::begin(&client.observers, &client.random, options.request_id.as_deref(), started);
+        let answer = match check::check(client, request, options) {
+            Ok(()) => ask_in_order::<Whole>(client, request, options, started, &scope).await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(won) => Ok(answered(client, options, won, scope, started)),
+            Err(error) => {
+                scope.finish(None, Some(&error));
+                Err(error)
             }
-            scope.finish(Some((target, model)), None);
-            Ok(reply)
-        }
-        Err(error) => {
-            scope.finish(None, Some(&error));
-            Err(error)
         }
     }
+}
+
+/// Settles what the call holds, and tells who answered.
+fn answered(client: &Inner, options: &CallOptions, won: Won<Whole>, scope: Scope, started: Instant) -> Reply {
+    let Won { place, output, lease, attempts, history, .. } = won;
+    let Answered { mut reply, limits } = *output;
+    let target = &client.targets[place];
+    let model = model_of(place, target, options);
+    let ended = Instant::now();
+    lease.succeed_at(ended, spent(reply.usage()));
+    follow(target, limits.as_deref());
+    reply.answered(answered_by(place, target, attempts, ended - started), history);
+    if let Some(usage) = reply.usage() {
+        scope.tell(Some((target, model)), || EventKind::Usage { usage: *usage });
+    }
+    scope.finish(Some((target, model)), None);
+    reply
 }
 
 /// The tokens that an answer spent, for the limiter.
@@ -228,14 +234,14 @@ impl Walk<'_> {
         self.check_queue(place, target, cost, end)?;
         let run = Run { retry: Some(retry), timeout: options.timeout, end, cancel, cost, key: model };
         let mut op = TargetOperation::<T>::new(at, encoded).after(before);
-        let mut tried = Vec::new();
+        let mut course = Course::default();
         let random = &self.client.random;
-        match execute(&target.guards, retry, target.timeout, random, run, &mut op, &mut tried).await {
+        match execute(&target.guards, retry, target.timeout, random, run, &mut op, &mut course).await {
             Ok((output, lease)) => {
-                let before = tried.into_iter().map(record).collect();
+                let before = course.tried.into_iter().map(record).collect();
                 Ok(Answer { output, lease, attempts: op.attempts(), sent: op.into_kept(), before })
             }
-            Err(failed) => Err(target_failure(target, failed, matches!(end, Some(End::Reserve(_))))),
+            Err(stop) => Err(target_failure(target, course.failed(stop), matches!(end, Some(End::Reserve(_))))),
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Answered {
 }
 
 impl Take for Whole {
-    type Output = Answered;
+    type Output = Box<Answered>;
     type Kept = ();
 
     fn keep(_: Sent) {}
@@ -29,19 +29,25 @@ impl Take for Whole {
         EncodeContext::new(model)
     }
 
-    async fn take(op: &TargetOperation<'_, Self>, mut response: Response) -> Result<Answered, AttemptFailure> {
-        let body = response.read(op.client.max_response_bytes).await.map_err(|error| op.broken(error))?;
-        let mut answered = op.decode(&response.head, &body)?;
-        match validate(op.request, &op.options.expected, &mut answered.reply) {
-            Ok(()) => Ok(answered),
-            Err(breach) => {
-                let Answered { reply, .. } = answered;
-                if let Some(usage) = reply.usage().copied() {
-                    let event = EventKind::UsageFailure { usage, partial: false, estimated: false };
-                    op.scope.tell(Some((op.target, op.model)), || event);
+    #[expect(clippy::manual_async_fn, reason = "an async fn keeps its arguments twice, and a response is large")]
+    fn take(
+        op: &TargetOperation<'_, Self>,
+        mut response: Response,
+    ) -> impl Future<Output = Result<Box<Answered>, AttemptFailure>> + Send {
+        async move {
+            let body = response.read(op.client.max_response_bytes).await.map_err(|error| op.broken(error))?;
+            let mut answered = op.decode(&response.head, &body)?;
+            match validate(op.request, &op.options.expected, &mut answered.reply) {
+                Ok(()) => Ok(answered),
+                Err(breach) => {
+                    let Answered { reply, .. } = *answered;
+                    if let Some(usage) = reply.usage().copied() {
+                        let event = EventKind::UsageFailure { usage, partial: false, estimated: false };
+                        op.scope.tell(Some((op.target, op.model)), || event);
+                    }
+                    let failed = op.breached(breach, &response.head, reply.usage());
+                    Err(AttemptFailure { error: failed.error.with_partial(reply), ..failed })
                 }
-                let failed = op.breached(breach, &response.head, reply.usage());
-                Err(AttemptFailure { error: failed.error.with_partial(reply), ..failed })
             }
         }
     }
@@ -49,13 +55,13 @@ impl Take for Whole {
 
 impl<T: Take> TargetOperation<'_, T> {
     /// Reads an answer that came whole.
-    pub(super) fn decode(&self, head: &Head, body: &Bytes) -> Result<Answered, AttemptFailure> {
+    pub(super) fn decode(&self, head: &Head, body: &Bytes) -> Result<Box<Answered>, AttemptFailure> {
         match self.target.provider.decode(head, body) {
             Ok(mut reply) => {
                 if self.options.keep_raw {
                     reply.keep_raw(body.clone());
                 }
-                Ok(Answered { reply, limits: self.hint(head).map(Box::new) })
+                Ok(Box::new(Answered { reply, limits: self.hint(head).map(Box::new) }))
             }
             Err(failure) => {
                 let failed = self.failed(failure, Some(head), None);

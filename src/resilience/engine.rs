@@ -4,7 +4,7 @@ mod decide;
 mod leave;
 
 use super::clock::later;
-use super::failed::{Decision, Failed, Stop, Tried};
+use super::failed::{Course, Decision, Stop, Tried};
 use super::lease::Lease;
 use super::race::race;
 use super::{AttemptContext, End, Guards, Interrupt, Operation, Progress, Random, Retry, Run, Signal};
@@ -21,33 +21,27 @@ struct Effective<'a> {
     run: Run<'a>,
 }
 
-/// The loop. `guards` are the target's; everything that a call holds of them is in the lease. After a success `tried` holds
-/// the failures before it; after a failure they are in [`Failed`].
-pub(crate) async fn execute<O: Operation>(
-    guards: &Arc<Guards>,
-    retry: &Retry,
+/// The loop. `guards` are the target's; everything that a call holds of them is in the lease. What the run goes through on
+/// its way to either end is told in `course`.
+pub(crate) fn execute<'a, O: Operation>(
+    guards: &'a Arc<Guards>,
+    retry: &'a Retry,
     timeout: Option<Duration>,
-    random: &Random,
-    run: Run<'_>,
-    op: &mut O,
-    tried: &mut Vec<Tried<O::Error>>,
-) -> Result<(O::Output, Lease), Failed<O::Error>> {
-    let settings =
-        Effective { retry: run.retry.unwrap_or(retry), timeout: run.timeout.unwrap_or(timeout), random, run };
-    let mut sent = false;
-    match settings.attempts(guards, op, tried, &mut sent).await {
-        Ok(done) => Ok(done),
-        Err(stop) => Err(Failed { stop, tried: std::mem::take(tried), sent }),
-    }
+    random: &'a Random,
+    run: Run<'a>,
+    op: &'a mut O,
+    course: &'a mut Course<O::Error>,
+) -> impl Future<Output = Result<(O::Output, Lease), Stop>> + Send {
+    let (retry, timeout) = (run.retry.unwrap_or(retry), run.timeout.unwrap_or(timeout));
+    Effective { retry, timeout, random, run }.attempts(guards, op, course)
 }
 
-impl Effective<'_> {
+impl<'a> Effective<'a> {
     async fn attempts<O: Operation>(
-        &self,
-        guards: &Arc<Guards>,
-        op: &mut O,
-        tried: &mut Vec<Tried<O::Error>>,
-        sent: &mut bool,
+        self,
+        guards: &'a Arc<Guards>,
+        op: &'a mut O,
+        course: &'a mut Course<O::Error>,
     ) -> Result<(O::Output, Lease), Stop> {
         let run = &self.run;
         let mut now = Instant::now();
@@ -93,7 +87,7 @@ impl Effective<'_> {
             };
 
             let end = Instant::now();
-            *sent |= lease.progress.is_sent();
+            course.sent |= lease.progress.is_sent();
             let verdict = op.classify(&error);
             op.observe(Signal::AttemptFailed { index, error: &error });
             if !matches!(by, Some(Interrupt::Cancelled | Interrupt::Deadline)) {
@@ -102,7 +96,7 @@ impl Effective<'_> {
                 lease.keep_mark();
             }
             self.settle_failed(&mut lease, op, &error, &verdict, end);
-            let decided = self.decide(&verdict, by, index, trial, *sent, end);
+            let decided = self.decide(&verdict, by, index, trial, course.sent, end);
             let next = match decided {
                 Ok((after, advised)) => match &guards.budget {
                     None => Decision::Retry { after, advised },
@@ -129,7 +123,7 @@ impl Effective<'_> {
             }
             let started = asked;
             let (took, queued) = (end - lease.attempt_started, lease.attempt_started - asked);
-            tried.push(Tried { index, error, started, took, queued, next });
+            course.tried.push(Tried { index, error, started, took, queued, next });
             match next {
                 Decision::Stop(stop) => {
                     if self.was_cut_short(by, cut) {

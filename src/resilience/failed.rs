@@ -87,5 +87,27 @@ pub struct Failed<E> {
     pub sent: bool,
 }
 
+/// What a run has been through.
+#[derive(Debug)]
+pub(crate) struct Course<E> {
+    /// The failed attempts, in order.
+    pub(crate) tried: Vec<Tried<E>>,
+    /// Whether anything may have reached the other side in one of them.
+    pub(super) sent: bool,
+}
+
+impl<E> Default for Course<E> {
+    fn default() -> Self {
+        Self { tried: Vec::new(), sent: false }
+    }
+}
+
+impl<E> Course<E> {
+    /// The end of a run that gave up.
+    pub(crate) fn failed(self, stop: Stop) -> Failed<E> {
+        Failed { stop, tried: self.tried, sent: self.sent }
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests;

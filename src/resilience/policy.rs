@@ -1,6 +1,7 @@
 //! Resilience around any async operation.
 
 use super::closure::{FnOperation, PolicyError, RetryNotice};
+use super::failed::Course;
 use super::race::Cancel;
 use super::{
     AttemptInfo, Breaker, Budget, CircuitBreaker, Classify, End, Failed, Guard, Guards, Lease, Limiter, Operation,
@@ -246,7 +247,10 @@ impl<C: Sync> Policy<C> {
         run: Run<'_>,
         op: &mut O,
     ) -> Result<(O::Output, Lease), Failed<O::Error>> {
-        engine::execute(&self.guards, &self.retry, self.timeout, &self.random, run, op, &mut Vec::new()).await
+        let mut course = Course::default();
+        engine::execute(&self.guards, &self.retry, self.timeout, &self.random, run, op, &mut course)
+            .await
+            .map_err(|stop| course.failed(stop))
     }
 
     /// Runs a closure until it succeeds or the policy gives up.

@@ -39,32 +39,35 @@ impl<'a> Cancel<'a> {
 /// Runs `future` until it is ready, `cut` comes or a token is cancelled. Nothing is armed unless `future` is pending.
 ///
 /// The future comes pinned: an attempt's is large, and would be moved, and kept twice, if it were taken by value.
-pub(super) async fn race<T>(
-    mut future: Pin<&mut impl Future<Output = T>>,
-    mut timer: Timer<'_>,
+#[expect(clippy::manual_async_fn, reason = "an async fn keeps its arguments twice, and there is one in each call")]
+pub(super) fn race<'a, T>(
+    mut future: Pin<&'a mut impl Future<Output = T>>,
+    mut timer: Timer<'a>,
     cut: Option<(Instant, Interrupt)>,
-    cancel: Cancel<'_>,
-) -> Result<T, Interrupt> {
-    let mut first = pin!(None::<WaitForCancellationFuture<'_>>);
-    let mut second = pin!(None::<WaitForCancellationFuture<'_>>);
-    poll_fn(move |cx| {
-        if let Poll::Ready(value) = future.as_mut().poll(cx) {
-            return Poll::Ready(Ok(value));
-        }
-        for (token, waiting) in cancel.0.into_iter().zip([&mut first, &mut second]) {
-            let Some(token) = token else { continue };
-            if waiting.is_none() {
-                waiting.set(Some(token.cancelled()));
+    cancel: Cancel<'a>,
+) -> impl Future<Output = Result<T, Interrupt>> {
+    async move {
+        let mut first = pin!(None::<WaitForCancellationFuture<'_>>);
+        let mut second = pin!(None::<WaitForCancellationFuture<'_>>);
+        poll_fn(|cx| {
+            if let Poll::Ready(value) = future.as_mut().poll(cx) {
+                return Poll::Ready(Ok(value));
             }
-            if waiting.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready()) {
-                return Poll::Ready(Err(Interrupt::Cancelled));
+            for (token, waiting) in cancel.0.into_iter().zip([&mut first, &mut second]) {
+                let Some(token) = token else { continue };
+                if waiting.is_none() {
+                    waiting.set(Some(token.cancelled()));
+                }
+                if waiting.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready()) {
+                    return Poll::Ready(Err(Interrupt::Cancelled));
+                }
             }
-        }
-        let Some((at, by)) = cut else { return Poll::Pending };
-        ready!(poll_timer(timer.as_mut(), cx, at));
-        Poll::Ready(Err(by))
-    })
-    .await
+            let Some((at, by)) = cut else { return Poll::Pending };
+            ready!(poll_timer(timer.as_mut(), cx, at));
+            Poll::Ready(Err(by))
+        })
+        .await
+    }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -61,20 +61,23 @@ impl Response {
     }
 
     /// The next piece of the body; none at its end.
-    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, TransportError> {
-        match &mut self.body {
+    pub(crate) fn chunk(&mut self) -> impl Future<Output = Result<Option<Bytes>, TransportError>> + Send {
+        poll_fn(|cx| self.poll_chunk(cx))
+    }
+
+    /// The length that the head announces.
+    fn announced(&self) -> Option<u64> {
+        match &self.body {
             #[cfg(feature = "reqwest")]
-            Body::Reqwest(response) => response.chunk().await.map_err(super::over_reqwest::fault),
-            Body::Stream(stream) => poll_fn(|cx| stream.as_mut().poll_next(cx)).await.transpose(),
+            Body::Reqwest(response) => response.content_length(),
+            Body::Stream(_) => self.head.headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok(),
         }
     }
 
     /// The whole body, of at most `cap` bytes. Reads no further than that.
     pub(crate) async fn read(&mut self, cap: u64) -> Result<Bytes, TransportError> {
-        let announced =
-            self.head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         let too_large = || TransportError::new(TransportFault::TooLarge(cap), format!("the body is over {cap} bytes"));
-        if announced.is_some_and(|length| length > cap) {
+        if self.announced().is_some_and(|length| length > cap) {
             return Err(too_large());
         }
         let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
@@ -87,19 +90,19 @@ impl Response {
         if first.len() as u64 > cap {
             return Err(too_large());
         }
-        // The usual answer comes in one piece, and is not copied.
-        let Some(second) = self.chunk().await? else { return Ok(first) };
-        let mut whole = BytesMut::with_capacity((first.len() + second.len()) * 2);
-        whole.extend_from_slice(&first);
-        let mut next = Some(second);
-        while let Some(piece) = next {
+        let mut whole = BytesMut::new();
+        while let Some(piece) = self.chunk().await? {
+            if whole.is_empty() {
+                whole.reserve((first.len() + piece.len()) * 2);
+                whole.extend_from_slice(&first);
+            }
             if (whole.len() + piece.len()) as u64 > cap {
                 return Err(too_large());
             }
             whole.extend_from_slice(&piece);
-            next = self.chunk().await?;
         }
-        Ok(whole.freeze())
+        // The usual answer comes in one piece, and is not copied.
+        Ok(if whole.is_empty() { first } else { whole.freeze() })
     }
 
     /// As much of the body as comes within `cap` bytes into `into`, however it ends: for the body of a failure, whose status

@@ -81,7 +81,8 @@ impl Open {
         prompt: u32,
         started: Instant,
     ) -> Self {
-        let Won { place, output: Opened { reader, watch, .. }, lease, mut sent, attempts: made, history, failed } = won;
+        let Won { place, output, lease, mut sent, attempts: made, history, failed } = won;
+        let Opened { reader, watch, .. } = *output;
         sent.let_go_of_body(KEPT_BODY);
         let cancelled =
             [&options.cancel, &client.cancel].map(|token| token.clone().map(|token| Box::pin(token.cancelled_owned())));

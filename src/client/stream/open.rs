@@ -27,28 +27,34 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Asks for an answer as it comes, and waits until it begins.
-pub(in crate::client) async fn open(client: &Arc<Inner>, call: Call) -> Result<ReplyStream, LlmError> {
-    let started = Instant::now();
-    let Call { mut request, options } = call;
-    let scope = Scope::begin(&client.observers, &client.random, options.request_id.as_deref(), started);
-    let opened = match check::check(client, &mut request, &options) {
-        Ok(()) => ask_in_order::<Streamed>(client, &mut request, &options, started, &scope).await,
-        Err(error) => Err(error),
-    };
-    match opened {
-        Ok(mut won) => {
-            let target = &client.targets[won.place];
-            follow(target, won.output.limits.take().as_deref());
-            // What a broken stream has cost is counted from here, where anyone wants to know.
-            let counts = target.guards.limiter.is_some() || scope.is_observed();
-            let prompt = if counts { estimate::prompt(&request) } else { 0 };
-            let contract = Request { history: Vec::new(), system: None, user: None, ..request };
-            let open = Open::new(Arc::clone(client), scope, contract, options, won, prompt, started);
-            Ok(ReplyStream(Box::new(State::Open(Box::new(open)))))
-        }
-        Err(error) => {
-            scope.finish(None, Some(&error));
-            Err(error)
+#[expect(clippy::manual_async_fn, reason = "an async fn keeps its arguments twice, and a call is large")]
+pub(in crate::client) fn open(
+    client: &Arc<Inner>,
+    call: Call,
+) -> impl Future<Output = Result<ReplyStream, LlmError>> + Send {
+    async move {
+        let started = Instant::now();
+        let Call { mut request, options } = call;
+        let scope = Scope::begin(&client.observers, &client.random, options.request_id.as_deref(), started);
+        let opened = match check::check(client, &mut request, &options) {
+            Ok(()) => ask_in_order::<Streamed>(client, &mut request, &options, started, &scope).await,
+            Err(error) => Err(error),
+        };
+        match opened {
+            Ok(mut won) => {
+                let target = &client.targets[won.place];
+                follow(target, won.output.limits.take().as_deref());
+                // What a broken stream has cost is counted from here, where anyone wants to know.
+                let counts = target.guards.limiter.is_some() || scope.is_observed();
+                let prompt = if counts { estimate::prompt(&request) } else { 0 };
+                let contract = Request { history: Vec::new(), system: None, user: None, ..request };
+                let open = Open::new(Arc::clone(client), scope, contract, options, won, prompt, started);
+                Ok(ReplyStream(Box::new(State::Open(Box::new(open)))))
+            }
+            Err(error) => {
+                scope.finish(None, Some(&error));
+                Err(error)
+            }
         }
     }
 }
@@ -64,7 +70,7 @@ pub(in crate::client) struct Opened {
 }
 
 impl Take for Streamed {
-    type Output = Opened;
+    type Output = Box<Opened>;
     type Kept = Sent;
 
     fn keep(sent: Sent) -> Sent {
@@ -75,57 +81,63 @@ impl Take for Streamed {
         EncodeContext::new(model).streaming()
     }
 
-    async fn take(op: &TargetOperation<'_, Self>, mut response: Response) -> Result<Opened, AttemptFailure> {
-        let provider = &op.target.provider;
-        let (framing, cap) = (provider.framing(), op.client.max_response_bytes);
-        let Some(decoder) = provider.stream_decoder(&Self::context(op.model)) else {
-            let what = format!("{} does not stream", provider.name());
-            return Err(AttemptFailure::of(ErrorCode::UnsupportedCapability, what));
-        };
-        let draft = || if op.options.pass_through { Draft::pass_through() } else { Draft::new() };
-        let (idle, stall) = silences(op.target, op.options);
-        let mut framer = Framer::new(framing.clone()).max_event_bytes(op.client.max_event_bytes);
-        if says_whole(&framing, &response.head) {
-            let body = response.read(cap).await.map_err(|error| op.broken(error))?;
-            return whole(op, response, &body, framer, decoder, draft());
-        }
-        let mut watch = Watch::new(idle, None);
-        let first = poll_fn(|cx| match response.poll_chunk(cx) {
-            Poll::Ready(first) => Poll::Ready(Ok(first)),
-            Poll::Pending => watch.poll(cx, false, false).map(Err),
-        });
-        let first = match first.await {
-            Ok(first) => first.map_err(|error| op.broken(error))?,
-            Err((silence, limit)) => return Err(op.silent(silence, limit, false)),
-        };
-        if let Some(first) = first {
-            // An error that is sent as it is, without an event around it, would be no event at all.
-            if matches!(framing, Framing::Sse) && looks_whole(&first) {
-                let body = response.read_after(first, cap).await.map_err(|error| op.broken(error))?;
+    #[expect(clippy::manual_async_fn, reason = "an async fn keeps its arguments twice, and a response is large")]
+    fn take(
+        op: &TargetOperation<'_, Self>,
+        mut response: Response,
+    ) -> impl Future<Output = Result<Box<Opened>, AttemptFailure>> + Send {
+        async move {
+            let provider = &op.target.provider;
+            let (framing, cap) = (provider.framing(), op.client.max_response_bytes);
+            let Some(decoder) = provider.stream_decoder(&Self::context(op.model)) else {
+                let what = format!("{} does not stream", provider.name());
+                return Err(AttemptFailure::of(ErrorCode::UnsupportedCapability, what));
+            };
+            let draft = || if op.options.pass_through { Draft::pass_through() } else { Draft::new() };
+            let (idle, stall) = silences(op.target, op.options);
+            let mut framer = Framer::new(framing.clone()).max_event_bytes(op.client.max_event_bytes);
+            if says_whole(&framing, &response.head) {
+                let body = response.read(cap).await.map_err(|error| op.broken(error))?;
                 return whole(op, response, &body, framer, decoder, draft());
             }
-            framer.push(first);
-        }
-        let limits = op.hint(&response.head).map(Box::new);
-        let mut reader = Reader::new(response, framer, decoder, draft(), cap);
-        let first = poll_fn(|cx| match reader.poll_step(cx) {
-            Poll::Ready(step) => Poll::Ready(Ok(step)),
-            Poll::Pending => {
-                let fresh = reader.take_fresh();
-                watch.poll(cx, fresh, false).map(Err)
-            }
-        });
-        match first.await {
-            Ok(Ok(Step::Chunk(chunk))) => reader.draft.put_back(chunk),
-            Ok(Ok(Step::Done)) => {
-                if let Some(fault) = reader.draft.unusable() {
-                    return Err(op.unusable(fault, reader.head()));
+            let mut watch = Watch::new(idle, None);
+            let first = poll_fn(|cx| match response.poll_chunk(cx) {
+                Poll::Ready(first) => Poll::Ready(Ok(first)),
+                Poll::Pending => watch.poll(cx, false, false).map(Err),
+            });
+            let first = match first.await {
+                Ok(first) => first.map_err(|error| op.broken(error))?,
+                Err((silence, limit)) => return Err(op.silent(silence, limit, false)),
+            };
+            if let Some(first) = first {
+                // An error that is sent as it is, without an event around it, would be no event at all.
+                if matches!(framing, Framing::Sse) && looks_whole(&first) {
+                    let body = response.read_after(first, cap).await.map_err(|error| op.broken(error))?;
+                    return whole(op, response, &body, framer, decoder, draft());
                 }
+                framer.push(first);
             }
-            Ok(Err(broken)) => return Err(op.stream_broken(&broken, reader.head(), false)),
-            Err((silence, limit)) => return Err(op.silent(silence, limit, false)),
+            let limits = op.hint(&response.head).map(Box::new);
+            let mut reader = Reader::new(response, framer, decoder, draft(), cap);
+            let first = poll_fn(|cx| match reader.poll_step(cx) {
+                Poll::Ready(step) => Poll::Ready(Ok(step)),
+                Poll::Pending => {
+                    let fresh = reader.take_fresh();
+                    watch.poll(cx, fresh, false).map(Err)
+                }
+            });
+            match first.await {
+                Ok(Ok(Step::Chunk(chunk))) => reader.draft.put_back(chunk),
+                Ok(Ok(Step::Done)) => {
+                    if let Some(fault) = reader.draft.unusable() {
+                        return Err(op.unusable(fault, reader.head()));
+                    }
+                }
+                Ok(Err(broken)) => return Err(op.stream_broken(&broken, reader.head(), false)),
+                Err((silence, limit)) => return Err(op.silent(silence, limit, false)),
+            }
+            Ok(Box::new(Opened { reader, watch: Watch::new(idle, stall), limits }))
         }
-        Ok(Opened { reader, watch: Watch::new(idle, stall), limits })
     }
 }
 
@@ -159,10 +171,10 @@ fn whole(
     framer: Framer,
     decoder: Box<dyn crate::provider::StreamDecoder>,
     draft: Draft,
-) -> Result<Opened, AttemptFailure> {
-    let Answered { reply, limits } = op.decode(&response.head, body)?;
+) -> Result<Box<Opened>, AttemptFailure> {
+    let Answered { reply, limits } = *op.decode(&response.head, body)?;
     let reader = Reader::new(response, framer, decoder, draft.whole(&reply), op.client.max_response_bytes);
-    Ok(Opened { reader, watch: Watch::new(None, None), limits })
+    Ok(Box::new(Opened { reader, watch: Watch::new(None, None), limits }))
 }
 
 /// What goes wrong with a stream, as a failure of its attempt.

@@ -9,6 +9,7 @@ use crate::provider::{Auth, Headers, RulePack};
 use crate::record::ConfigError;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::sync::OnceLock;
 use url::Url;
 
 /// One place that speaks one of OpenAI's protocols.
@@ -17,6 +18,8 @@ pub(in crate::provider) struct Place {
     name: Cow<'static, str>,
     endpoint: Endpoint,
     families: Cow<'static, [ModelFamily]>,
+    /// The model that was looked up first, and what is known of it: most targets ask one.
+    first: OnceLock<(String, Option<ModelFamily>)>,
     rules: RulePack,
     budgets: EffortBudgets,
 }
@@ -48,6 +51,7 @@ impl Place {
             name: name.into(),
             endpoint,
             families: Cow::Borrowed(families),
+            first: OnceLock::new(),
             rules,
             budgets: EffortBudgets::default(),
         }
@@ -80,7 +84,7 @@ impl Place {
     }
 
     pub(in crate::provider) fn with_families(mut self, families: impl Into<Cow<'static, [ModelFamily]>>) -> Self {
-        self.families = families.into();
+        (self.families, self.first) = (families.into(), OnceLock::new());
         self
     }
 
@@ -122,7 +126,9 @@ impl Place {
 
     /// What is known of `model`.
     pub(in crate::provider) fn family(&self, model: &str) -> Option<&ModelFamily> {
-        find(&self.families, model)
+        let look_up = || find(&self.families, model);
+        let (first, known) = self.first.get_or_init(|| (model.to_owned(), look_up().cloned()));
+        if first == model { known.as_ref() } else { look_up() }
     }
 
     /// Refuses, before anything is sent, values out of range and what models of this family are known not to take.

@@ -34,14 +34,16 @@ impl Said {
             FinishReason::Stop | FinishReason::Other if called => FinishReason::ToolCalls,
             finish => finish,
         };
-        Ok(Reply::new(self.text)
+        let mut reply = Reply::new(self.text)
             .with_reasoning(self.reasoning.filter(|words| !words.is_empty()))
-            .with_refusal(refusal)
-            .with_tool_calls(self.tool_calls)
-            .with_opaque(self.opaque)
             .with_finish_reason(finish)
             .with_usage(self.usage)
             .with_model(self.model)
-            .with_provider_request_id(request_id(&head.headers).map(str::to_owned)))
+            .with_provider_request_id(request_id(&head.headers).map(str::to_owned));
+        // Most answers have nothing of this.
+        if called || refusal.is_some() || self.opaque.is_some() {
+            reply = reply.with_refusal(refusal).with_tool_calls(self.tool_calls).with_opaque(self.opaque);
+        }
+        Ok(reply)
     }
 }

@@ -8,8 +8,8 @@ mod told;
 
 use super::*;
 use crate::resilience::{
-    Advice, Breaker, Budget, Cancel, ChangeSink, ChangeSubscription, CircuitRefusal, CircuitState, Jitter, LimitHint,
-    Limiter, Outcome, RateLimit, RefusalReason, RetryBudget, SharedBreaker, SharedTicket, Verdict,
+    Advice, Breaker, Budget, Cancel, ChangeSink, ChangeSubscription, CircuitRefusal, CircuitState, Failed, Jitter,
+    LimitHint, Limiter, Outcome, RateLimit, RefusalReason, RetryBudget, SharedBreaker, SharedTicket, Verdict,
 };
 use futures_core::future::BoxFuture;
 use std::collections::{BTreeMap, VecDeque};
@@ -245,7 +245,10 @@ impl Bench {
     }
 
     async fn run(&self, run: Run<'_>, op: &mut Script) -> Ran {
-        execute(&self.guards, &self.retry, self.timeout, &Random::seeded(1), run, op, &mut Vec::new()).await
+        let mut course = Course::default();
+        execute(&self.guards, &self.retry, self.timeout, &Random::seeded(1), run, op, &mut course)
+            .await
+            .map_err(|stop| course.failed(stop))
     }
 
     /// Runs the steps to a failure.
