@@ -22,5 +22,6 @@ fn main() {
     peers::crates(&bench);
     steadfast::parts(&bench);
     steadfast::policies(&bench);
+    steadfast::refusals(&bench);
     steadfast::queue(&bench);
 }

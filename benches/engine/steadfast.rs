@@ -9,9 +9,11 @@ use std::hint::black_box;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use steadfast::provider::OpenAi;
 use steadfast::resilience::{
     CircuitBreaker, LimitRefusal, Limiter, Outcome, Permit, Policy, RateLimit, Retry, RetryBudget,
 };
+use steadfast::{Client, ErrorCode, Target};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -87,6 +89,24 @@ pub(crate) fn policies(bench: &Bench) {
         || {
             let refused = spin(policy.run(|_| async { Ok::<_, ()>(()) }));
             assert!(black_box(refused).is_err());
+        }
+    });
+}
+
+/// A client whose only target is cut off, with the error value that its caller gets.
+pub(crate) fn refusals(bench: &Bench) {
+    bench.heading("steadfast's client, refused");
+    let target = Target::new(OpenAi::new("sk-bench").base_url("http://127.0.0.1:9/v1"), "gpt-5-mini");
+    let open = |breaker: CircuitBreaker| {
+        let client = Client::builder(target.clone().circuit_breaker(breaker)).build().expect("the settings hold");
+        assert!(client.primary().open_circuit());
+        client
+    };
+    let client = open(breaker());
+    bench.case("steadfast: a call, refused by an open circuit", || {
+        || {
+            let refused = spin(client.call("Hello")).expect_err("it is cut off");
+            assert!(black_box(refused).code() == Some(ErrorCode::CircuitCoolingDown));
         }
     });
 }

@@ -2,7 +2,7 @@
 
 use super::attempt::{Place, Take, TargetOperation};
 use super::call::{Call, CallOptions};
-use super::failure::{Human, TargetFailure, aborted, limit_refused, line, record, target_attempt, target_failure};
+use super::failure::{Human, TargetFailure, aborted, limit_refused, line, listed, record, target_failure};
 use super::fallback::{FallbackContext, FallbackDecision};
 use super::reask::Reasks;
 use super::scope::Scope;
@@ -14,7 +14,7 @@ use crate::chat::{AnsweredBy, Reply, Request, Usage};
 use crate::observe::EventKind;
 use crate::record::{Attempt, ErrorCode, ErrorKind, TargetAttempt};
 use crate::resilience::clock::later;
-use crate::resilience::{Cancel, Course, End, Lease, LimitHint, Retry, Run, execute};
+use crate::resilience::{Cancel, Course, End, Lease, LimitHint, Retry, Run, Stop, execute};
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -48,7 +48,7 @@ fn answered(client: &Inner, options: &CallOptions, won: Won<Whole>, scope: Scope
     let target = &client.targets[place];
     let model = model_of(place, target, options);
     let ended = Instant::now();
-    lease.succeed_at(ended, spent(reply.usage()));
+    lease.succeed_by(|| ended, spent(reply.usage()));
     follow(target, limits.as_deref());
     reply.answered(answered_by(place, target, attempts, ended - started), history);
     if let Some(usage) = reply.usage() {
@@ -91,12 +91,12 @@ pub(super) struct Won<T: Take> {
 }
 
 /// Asks one target after the other until one answers.
-pub(super) async fn ask_in_order<T: Take>(
-    client: &Inner,
+pub(super) async fn ask_in_order<'a, T: Take>(
+    client: &'a Inner,
     request: &mut Request,
-    options: &CallOptions,
+    options: &'a CallOptions,
     started: Instant,
-    scope: &Scope,
+    scope: &'a Scope,
 ) -> Result<Won<T>, LlmError> {
     let deadline = options.deadline.unwrap_or(client.deadline).map(|deadline| later(started, deadline));
     let cancel = Cancel::either(options.cancel.as_ref(), client.cancel.as_ref());
@@ -128,7 +128,7 @@ pub(super) async fn ask_in_order<T: Take>(
             Ok(answer) => {
                 let Answer { output, lease, sent, attempts, mut before } = answer;
                 walk.history.append(&mut before);
-                let failed = walk.failures.into_iter().map(|failure| failure.listed).collect();
+                let failed = walk.failures.into_iter().map(Failure::listed).collect();
                 return Ok(Won { place, output, lease, sent, attempts, history: walk.history, failed });
             }
             Err(failure) => failure,
@@ -157,18 +157,28 @@ struct Walk<'a> {
     scope: &'a Scope,
     started: Instant,
     deadline: Option<Instant>,
-    failures: Vec<Failure>,
+    failures: Vec<Failure<'a>>,
     /// Every failed attempt on every target, for the reply that may still come.
     history: Vec<Attempt>,
 }
 
-struct Failure {
+/// A target that failed.
+struct Failure<'a> {
+    place: usize,
+    target: &'a ReadyTarget,
+    model: &'a str,
     error: LlmError,
     what: String,
-    listed: TargetAttempt,
 }
 
-impl Walk<'_> {
+impl Failure<'_> {
+    /// It, as the error or the reply of a chain lists it.
+    fn listed(self) -> TargetAttempt {
+        listed(self.place, self.target, self.model, self.error)
+    }
+}
+
+impl<'a> Walk<'a> {
     /// Why no further target may be asked.
     fn out_of_time(&self, cancel: Cancel<'_>, min_attempt_time: Duration) -> Option<LlmError> {
         if cancel.is_cancelled() {
@@ -226,6 +236,10 @@ impl Walk<'_> {
         before: u32,
     ) -> Result<Answer<T>, TargetFailure> {
         let Place { target, options, request, retry, model, .. } = at;
+        // Before any work is done for it.
+        if let Some(refusal) = target.guards.breaker.as_ref().and_then(|breaker| breaker.shut(model)) {
+            return Err(target_failure(target, Course::default().failed(Stop::Circuit(refusal)), false));
+        }
         let cx = T::context(model);
         capability::check(request, &*target.provider, model, cx.stream).map_err(refused)?;
         let encoded = target.provider.encode(request, &cx).map_err(refused)?;
@@ -276,8 +290,8 @@ impl Walk<'_> {
     fn failed(
         &mut self,
         place: usize,
-        target: &ReadyTarget,
-        model: &str,
+        target: &'a ReadyTarget,
+        model: &'a str,
         mut failure: TargetFailure,
     ) -> FallbackDecision {
         let now = Instant::now();
@@ -288,17 +302,16 @@ impl Walk<'_> {
             remaining_deadline: self.deadline.map(|deadline| deadline.saturating_duration_since(now)),
         };
         self.history.append(&mut failure.attempts);
-        let (error, what) = (failure.error.clone(), failure.what.clone());
-        let listed = target_attempt(place, target, model, failure);
+        let TargetFailure { error, what, .. } = failure;
         let decide = &self.client.fallback.decide;
         let decision = catch_unwind(AssertUnwindSafe(|| decide(&error, &cx))).unwrap_or(FallbackDecision::Stop);
-        self.failures.push(Failure { error, what, listed });
+        self.failures.push(Failure { place, target, model, error, what });
         decision
     }
 
     /// The chain ends for a reason of its own: no target is to blame, all that were tried are listed.
     fn ended(self, error: LlmError) -> LlmError {
-        let targets: Vec<_> = self.failures.into_iter().map(|failure| failure.listed).collect();
+        let targets: Vec<_> = self.failures.into_iter().map(Failure::listed).collect();
         let elapsed = self.started.elapsed();
         error.change_record(|record| {
             if !targets.is_empty() {
@@ -325,11 +338,11 @@ impl Walk<'_> {
         let error = last.error.clone();
         if never_wrapped(&error) {
             return error
-                .change_record(|record| record.targets = self.failures.into_iter().map(|f| f.listed).collect());
+                .change_record(|record| record.targets = self.failures.into_iter().map(Failure::listed).collect());
         }
         let retryable = self.failures.iter().any(|failure| failure.error.is_retryable());
         let retry_after = self.failures.iter().filter_map(|failure| failure.error.retry_after()).min();
-        let causes: Vec<_> = self.failures.iter().map(|f| format!("{}: {}", f.listed.name, f.what)).collect();
+        let causes: Vec<_> = self.failures.iter().map(|f| format!("{}: {}", f.target.name, f.what)).collect();
         let message = format!("all {} targets failed: {}", causes.len(), causes.join("; "));
         let rest = error.clone();
         LlmError::of(ErrorCode::FallbackExhausted, message)
@@ -342,7 +355,7 @@ impl Walk<'_> {
                 record.provider_message = rest.provider_message().map(str::to_owned);
                 record.request_id = rest.request_id().map(str::to_owned);
                 record.request = rest.request().cloned();
-                record.targets = self.failures.into_iter().map(|f| f.listed).collect();
+                record.targets = self.failures.into_iter().map(Failure::listed).collect();
             })
             .with_source(error)
     }

@@ -78,7 +78,10 @@ fn without_status(arrived: &str, status: Option<u16>) -> &str {
 
 /// The line of an attempt, or of a target: where, what, how often, and the provider's words.
 pub(super) fn line(name: Option<&str>, what: &str, attempts: Option<(usize, Duration)>, says: Option<&str>) -> String {
-    let mut line = name.map_or_else(String::new, |name| format!("{name}: "));
+    let mut line = String::with_capacity(name.map_or(0, |name| name.len() + 2) + what.len());
+    for part in name.into_iter().flat_map(|name| [name, ": "]) {
+        line.push_str(part);
+    }
     line.push_str(what);
     if let Some((count, time)) = attempts.filter(|(count, _)| *count > 1) {
         _ = write!(line, ", {count} attempts over {}", Human(time));
@@ -116,7 +119,8 @@ impl fmt::Display for Human {
         } else if time.subsec_millis() < 50 || time >= Duration::from_secs(120) {
             write!(f, "{} s", time.as_secs())
         } else {
-            write!(f, "{:.1} s", time.as_secs_f64())
+            let tenths = (time.as_millis() + 50) / 100;
+            write!(f, "{}.{} s", tenths / 10, tenths % 10)
         }
     }
 }
@@ -269,11 +273,6 @@ fn time_is_up(share: bool) -> (LlmError, String) {
     } else {
         (LlmError::of(ErrorCode::DeadlineExceeded, String::new()), "deadline exceeded".to_owned())
     }
-}
-
-/// One target of a chain, as it is listed in the chain's error.
-pub(super) fn target_attempt(place: usize, target: &ReadyTarget, model: &str, failure: TargetFailure) -> TargetAttempt {
-    listed(place, target, model, failure.error)
 }
 
 /// One target of a chain with its error, as it is listed.

@@ -123,17 +123,25 @@ impl Breaker {
     /// The answer is given back with [`record`](Self::record), once, after the call's retries; dropped, it counts as
     /// [`Outcome::Released`]. Only a shared breaker waits.
     pub async fn admit(&self, key: &str) -> Result<Admission, CircuitRefusal> {
-        self.admit_at(key, Instant::now()).get().await
+        if let Some(admission) = self.admit_freely() {
+            return Ok(admission);
+        }
+        self.ask(key, Instant::now()).get().await
     }
 
     #[inline]
     pub(crate) fn admit_at<'a>(&'a self, key: &'a str, now: Instant) -> Answer<'a, Result<Admission, CircuitRefusal>> {
-        if let Arm::Single(circuit) = &self.arm
-            && let Some(ticket) = circuit.admit_freely()
-        {
-            return Answer::Now(Ok(Admission(Held::Free(ticket))));
+        match self.admit_freely() {
+            Some(admission) => Answer::Now(Ok(admission)),
+            None => self.ask(key, now),
         }
-        self.ask(key, now)
+    }
+
+    /// Admission by a circuit that admits all.
+    #[inline]
+    fn admit_freely(&self) -> Option<Admission> {
+        let Arm::Single(circuit) = &self.arm else { return None };
+        circuit.admit_freely().map(|ticket| Admission(Held::Free(ticket)))
     }
 
     /// Admission where it takes a lock, a look-up or a wait.
@@ -158,13 +166,30 @@ impl Breaker {
         }
     }
 
-    /// Records how an admitted call ended. The admission must come from this breaker.
-    pub fn record(&self, admission: Admission, outcome: Outcome) {
-        self.record_at(admission, outcome, Instant::now());
+    /// The refusal of a circuit that is open and stays so: who is going to ask can spare the trouble of getting ready. A shared
+    /// breaker says nothing until it is asked.
+    #[inline]
+    pub(crate) fn shut(&self, key: &str) -> Option<CircuitRefusal> {
+        match &self.arm {
+            Arm::Single(circuit) => circuit.shut(),
+            Arm::ByKey(circuits) => circuits.find(key)?.shut(),
+            Arm::Shared(_) => None,
+        }
     }
 
-    #[inline]
+    /// Records how an admitted call ended. The admission must come from this breaker.
+    pub fn record(&self, admission: Admission, outcome: Outcome) {
+        self.record_by(admission, outcome, Instant::now);
+    }
+
+    #[cfg(test)]
     pub(crate) fn record_at(&self, admission: Admission, outcome: Outcome, now: Instant) {
+        self.record_by(admission, outcome, || now);
+    }
+
+    /// [`record`](Self::record), with another clock.
+    #[inline]
+    pub(crate) fn record_by(&self, admission: Admission, outcome: Outcome, now: impl FnOnce() -> Instant) {
         match (admission.0, &self.arm) {
             (Held::Free(ticket), Arm::Single(circuit)) => circuit.settle(ticket, outcome, now),
             (Held::Free(_), _) => {} // of another breaker

@@ -31,11 +31,11 @@ pub struct Lease {
 impl Lease {
     /// The output was used to its end. `spent`: the tokens that the other side reported, if it did.
     pub fn succeed(self, spent: Option<u32>) {
-        self.succeed_at(Instant::now(), spent);
+        self.succeed_by(Instant::now, spent);
     }
 
-    /// [`succeed`](Self::succeed), as of `now`.
-    pub(crate) fn succeed_at(mut self, now: Instant, spent: Option<u32>) {
+    /// [`succeed`](Self::succeed), with another clock.
+    pub(crate) fn succeed_by(mut self, now: impl FnOnce() -> Instant, spent: Option<u32>) {
         self.end_attempt(spent);
         if let Some(limiter) = &self.guards.limiter {
             limiter.succeeded();
@@ -93,19 +93,19 @@ impl Lease {
                 Outcome::Failure(evidence)
             }
         };
-        self.record(outcome, now);
+        self.record(outcome, || now);
     }
 
     /// Records an attempt that was cut off: evidence only if there was no answer for long enough.
     pub(super) fn record_cut(&mut self, now: Instant) {
         let silent = now.saturating_duration_since(self.attempt_started);
         let hung = self.progress.is_sent() && !self.progress.has_head() && silent >= self.hang_evidence;
-        self.record(if hung { Outcome::Failure(FailureEvidence::new(TIMED_OUT)) } else { Outcome::Released }, now);
+        self.record(if hung { Outcome::Failure(FailureEvidence::new(TIMED_OUT)) } else { Outcome::Released }, || now);
     }
 
-    fn record(&mut self, outcome: Outcome, now: Instant) {
+    fn record(&mut self, outcome: Outcome, now: impl FnOnce() -> Instant) {
         if let (Some(admission), Some(breaker)) = (self.admission.take(), &self.guards.breaker) {
-            breaker.record_at(admission, outcome, now);
+            breaker.record_by(admission, outcome, now);
         }
     }
 }

@@ -92,16 +92,16 @@ impl Limiter {
     /// # Errors
     /// [`Capacity`](LimitReason::Capacity) and [`QueueFull`](LimitReason::QueueFull) at once,
     /// [`QueueTimeout`](LimitReason::QueueTimeout) after [`RateLimit::max_queue_time`].
-    pub async fn acquire(&self, tokens: u32) -> Result<Permit, LimitRefusal> {
-        self.acquire_by(tokens, true).await
+    pub fn acquire(&self, tokens: u32) -> impl Future<Output = Result<Permit, LimitRefusal>> + Send {
+        self.acquire_by(tokens, true)
     }
 
     /// The same without waiting for its turn. (A [`SharedLimiter`] may still have to wait for an answer.)
     ///
     /// # Errors
     /// [`QueueFull`](LimitReason::QueueFull) where it would have to wait, and [`Capacity`](LimitReason::Capacity).
-    pub async fn acquire_now(&self, tokens: u32) -> Result<Permit, LimitRefusal> {
-        self.acquire_by(tokens, false).await
+    pub fn acquire_now(&self, tokens: u32) -> impl Future<Output = Result<Permit, LimitRefusal>> + Send {
+        self.acquire_by(tokens, false)
     }
 
     async fn acquire_by(&self, tokens: u32, may_wait: bool) -> Result<Permit, LimitRefusal> {

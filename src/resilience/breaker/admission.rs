@@ -104,7 +104,7 @@ impl LocalGuard {
     }
 
     #[inline(never)]
-    pub(super) fn settle(mut self, outcome: Outcome, now: Instant) {
+    pub(super) fn settle(mut self, outcome: Outcome, now: impl FnOnce() -> Instant) {
         self.settled = true;
         self.circuit.settle(self.ticket, outcome, now);
     }

@@ -50,18 +50,28 @@ impl Circuit {
         }
     }
 
+    /// The refusal of a circuit that is open and stays so.
     #[inline]
-    pub(super) fn settle(&self, ticket: Ticket, outcome: Outcome, now: Instant) {
+    pub(super) fn shut(&self) -> Option<CircuitRefusal> {
+        if self.word().admits_all() { None } else { lock(&self.core).shut(Instant::now()) }
+    }
+
+    /// The clock is read only where the time matters: most successes change nothing.
+    #[inline]
+    pub(super) fn settle(&self, ticket: Ticket, outcome: Outcome, now: impl FnOnce() -> Instant) {
         let word = self.word();
-        if ticket.generation != word.generation() {
-            return; // stale
-        }
-        let done = match outcome {
-            Outcome::Success => word.ignores_success() || (!ticket.trial && self.count_success(ticket, now)),
+        let is_stale = ticket.generation != word.generation();
+        let says_nothing = match outcome {
+            Outcome::Success => word.ignores_success(),
             Outcome::Failure(_) => false,
             Outcome::Released => !ticket.trial,
         };
-        if !done {
+        if is_stale || says_nothing {
+            return;
+        }
+        let now = now();
+        let is_counted = matches!(outcome, Outcome::Success) && !ticket.trial && self.count_success(ticket, now);
+        if !is_counted {
             self.step(|core| core.settle(ticket, outcome, now));
         }
     }

@@ -76,16 +76,25 @@ impl Core {
                 Step::Admit => {}
                 Step::Over => self.phase = Phase::Closed { ramp: None },
             },
-            Phase::Open { until: None } => return Err(self.refusal(RefusalReason::HeldOpen)),
-            Phase::Open { until: Some(until) } if now < *until => {
-                let remaining = *until - now;
-                return Err(self.refusal(RefusalReason::CoolingDown { remaining }));
-            }
-            Phase::Open { .. } => self.turn(Phase::HalfOpen(Trials { out: 1, ..Trials::default() })),
+            Phase::Open { .. } => match self.shut(now) {
+                Some(refusal) => return Err(refusal),
+                None => self.turn(Phase::HalfOpen(Trials { out: 1, ..Trials::default() })),
+            },
             Phase::HalfOpen(trials) if trials.started() < self.rules.probes => trials.out += 1,
             Phase::HalfOpen(_) => return Err(self.refusal(RefusalReason::TrialInFlight)),
         }
         Ok(Ticket { generation: self.generation, trial: matches!(self.phase, Phase::HalfOpen(_)) })
+    }
+
+    /// The refusal of a circuit that is open and stays so. To be told of it changes nothing.
+    pub(super) fn shut(&self, now: Instant) -> Option<CircuitRefusal> {
+        match self.phase {
+            Phase::Open { until: None } => Some(self.refusal(RefusalReason::HeldOpen)),
+            Phase::Open { until: Some(until) } if now < until => {
+                Some(self.refusal(RefusalReason::CoolingDown { remaining: until - now }))
+            }
+            _ => None,
+        }
     }
 
     pub(super) fn settle(&mut self, ticket: Ticket, outcome: Outcome, now: Instant) {

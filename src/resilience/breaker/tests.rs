@@ -61,6 +61,24 @@ async fn opens_cools_down_and_closes_on_tokios_clock() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_asks_whether_it_is_shut_takes_no_trial() {
+    for settings in [CircuitBreaker::consecutive(1), CircuitBreaker::consecutive(1).isolate_by_model(true)] {
+        let breaker = built(&settings.cooldown(10 * SECOND));
+        assert!(breaker.shut("m").is_none(), "closed, or not known");
+        call(&breaker, "m", BAD);
+        assert_eq!(breaker.shut("m"), breaker.admit("m").await.err());
+        tokio::time::advance(10 * SECOND).await;
+        assert!(breaker.shut("m").is_none(), "somebody may try");
+        assert_eq!(breaker.state_for("m"), CircuitState::Open);
+        let trial = breaker.admit("m").await.expect("nobody has taken it");
+        assert!(trial.is_trial() && breaker.shut("m").is_none(), "whoever asks is told of the trial");
+        breaker.record(trial, Outcome::Success);
+        breaker.hold_open_for("m");
+        assert_eq!(breaker.shut("m").map(|refusal| refusal.reason), Some(RefusalReason::HeldOpen));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_dropped_trial_gives_its_slot_back_and_a_dropped_admission_is_nothing() {
     let breaker = built(&CircuitBreaker::consecutive(1));
     drop(breaker.admit("m").await.expect("closed"));

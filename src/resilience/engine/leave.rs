@@ -5,7 +5,7 @@ use crate::resilience::answer::Answer;
 use crate::resilience::lease::Lease;
 use crate::resilience::limiter::{Permit, Turn};
 use crate::resilience::race::{Timer, poll_timer, race};
-use crate::resilience::{Breaker, End, Guards, Interrupt, Operation, Progress, Signal, Stop};
+use crate::resilience::{Admission, Breaker, BudgetMark, End, Guards, Interrupt, Operation, Progress, Signal, Stop};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -38,29 +38,30 @@ impl Effective<'_> {
         answer.map_err(|_| Stop::Deadline)
     }
 
-    /// Asks the circuit, once for the run.
-    pub(super) async fn admit(&self, guards: &Arc<Guards>, now: &mut Instant, timer: Timer<'_>) -> Result<Lease, Stop> {
-        let admission = match &guards.breaker {
-            None => None,
-            Some(breaker) => {
-                let asked = self.asked(breaker.admit_at(self.run.key, *now), now, timer).await?;
-                Some(asked.map_err(Stop::Circuit)?)
-            }
-        };
+    /// What a run holds before its first attempt.
+    pub(super) fn lease(&self, guards: &Arc<Guards>, admission: Option<Admission>, now: Instant) -> Lease {
         let hang_evidence = (guards.breaker.as_ref().and_then(Breaker::hang_evidence)).unwrap_or_else(|| {
             let longest = Duration::from_secs(10);
             self.timeout.map_or(longest, |timeout| longest.min(timeout / 2))
         });
-        Ok(Lease {
+        Lease {
             guards: Arc::clone(guards),
             admission,
             permit: None,
             mark: None,
             progress: Progress::default(),
-            attempt_started: *now,
+            attempt_started: now,
             hang_evidence,
             max_advised: self.retry.max_retry_after,
-        })
+        }
+    }
+
+    /// Takes the limiter's permit if it can be had at once; whether there is nothing to wait for.
+    pub(super) fn take(&self, guards: &Guards, lease: &mut Lease, now: Instant) -> Result<bool, Stop> {
+        let Some(limiter) = &guards.limiter else { return Ok(true) };
+        let Some(answer) = limiter.try_acquire_at(self.run.cost, now) else { return Ok(false) };
+        lease.permit = Some(answer.map_err(Stop::Limit)?);
+        Ok(true)
     }
 
     /// Everything before an attempt that may have to wait: the limiter's permit, the time that is left, the circuit again.
@@ -81,6 +82,18 @@ impl Effective<'_> {
             self.recheck(guards, lease, &mut now, timer).await?;
         }
         Ok(now)
+    }
+
+    /// The budget's leave for a retry, as of the failure at `end`: the wait counts from there, however long the answer takes.
+    pub(super) async fn mark(
+        &self,
+        guards: &Guards,
+        end: Instant,
+        timer: Timer<'_>,
+    ) -> Result<Option<BudgetMark>, Stop> {
+        let Some(budget) = &guards.budget else { return Ok(None) };
+        let mark = self.asked(budget.try_retry_at(end), &mut end.clone(), timer).await?;
+        mark.map(Some).ok_or(Stop::Budget)
     }
 
     /// A run that has waited asks the circuit again, where that is configured. The new admission replaces the old one.
@@ -109,11 +122,10 @@ impl Effective<'_> {
         mut timer: Timer<'_>,
         op: &mut O,
     ) -> Result<bool, Stop> {
-        let Some(limiter) = &guards.limiter else { return Ok(false) };
-        if let Some(answer) = limiter.try_acquire_at(self.run.cost, now) {
-            lease.permit = Some(answer.map_err(Stop::Limit)?);
+        if self.take(guards, lease, now)? {
             return Ok(false);
         }
+        let Some(limiter) = &guards.limiter else { return Ok(false) };
         let mut ticket = limiter.ticket(self.run.cost, !lease.is_trial(), now);
         let end = self.run.end.map(End::at);
         // The call's own timer serves its place in the queue, the queue's bound and the deadline.

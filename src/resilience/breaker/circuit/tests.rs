@@ -35,8 +35,8 @@ fn a_healthy_call_takes_no_lock() {
         let later = now + Duration::from_millis(999); // in the window's first bucket
         assert!(takes_no_lock(&circuit, move |circuit| {
             let ticket = circuit.admit(now).expect("closed");
-            circuit.settle(ticket, Outcome::Success, later);
-            circuit.settle(ticket, Outcome::Released, later);
+            circuit.settle(ticket, Outcome::Success, || later);
+            circuit.settle(ticket, Outcome::Released, || later);
         }));
     }
 }
@@ -47,7 +47,7 @@ fn a_stale_outcome_takes_no_lock() {
     let circuit = circuit(&CircuitBreaker::consecutive(2), now);
     let ticket = circuit.admit(now).expect("closed");
     circuit.by_hand(Hand::Open, now);
-    assert!(takes_no_lock(&circuit, move |circuit| circuit.settle(ticket, BAD, now)));
+    assert!(takes_no_lock(&circuit, move |circuit| circuit.settle(ticket, BAD, || now)));
 }
 
 #[test]
