@@ -193,11 +193,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Sends with your own client, for proxies, roots and pools.
+    /// Sends with your own client, for roots, pools, and other proxies than the environment names (`HTTPS_PROXY` and its
+    /// like, read when the client is built).
     ///
     /// Requests keep this crate's `user-agent`; [`Call::header`](crate::Call::header) sets another. Build the client with
     /// `redirect::Policy::none()`: across origins `reqwest` takes `authorization` and cookies off a redirected
-    /// request, but no other header that may hold a key. Build it with `retry::never()` too: there is one attempt loop.
+    /// request, but no other header that may hold a key. Build it with `retry::never().max_retries_per_request(0)` too:
+    /// there is one attempt loop, and `never` by itself still copies each request.
     #[cfg(feature = "reqwest")]
     pub fn http_client(mut self, client: reqwest::Client) -> Self {
         self.transport = Some(Sender::Reqwest(client));

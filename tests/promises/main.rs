@@ -20,6 +20,7 @@ mod history;
 mod limiter;
 mod output;
 mod policy;
+mod pressure;
 mod responses;
 mod retry;
 mod secrets;
