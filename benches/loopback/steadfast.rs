@@ -12,19 +12,21 @@ use steadfast::{Call, Client, ClientBuilder, ReplyStream, Target};
 pub(crate) struct Steadfast(Client);
 
 impl Steadfast {
-    /// As it comes: retries and a timeout.
+    /// As it comes, with retries and a timeout, and with a fallback.
     pub(crate) fn new(base: &str) -> Self {
-        Self::with(Client::builder(Target::new(OpenAi::new(KEY).base_url(base), MODEL)))
+        let target = || Target::new(OpenAi::new(KEY).base_url(base), MODEL);
+        Self::with(Client::builder(target()).fallback(target()))
     }
 
     /// Everything that can guard a target, none of which ever refuses.
     pub(crate) fn guarded(base: &str) -> Self {
-        Self::with(Client::builder(Self::guarded_target(base)))
+        Self::with(Client::builder(Self::guarded_target(base)).fallback(Self::guarded_target(base)))
     }
 
     /// The same, and somebody who is told of every event.
     pub(crate) fn observed(base: &str) -> Self {
-        Self::with(Client::builder(Self::guarded_target(base)).on_event(|event| {
+        let client = Client::builder(Self::guarded_target(base)).fallback(Self::guarded_target(base));
+        Self::with(client.on_event(|event| {
             black_box(event);
         }))
     }

@@ -15,7 +15,8 @@ const KEPT: usize = 64 << 20;
 /// Streams words without end to the first who asks. The bytes that it could send before it was held back for a while.
 async fn talk(listener: TcpListener) -> std::io::Result<usize> {
     let (mut socket, _) = listener.accept().await?;
-    socket.read(&mut [0; 4096]).await?;
+    let mut request = Vec::new();
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") && socket.read_buf(&mut request).await? > 0 {}
     socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n").await?;
     let words = "word ".repeat(4_000);
     let event = format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{words}\"}}}}]}}\n\n");

@@ -30,14 +30,14 @@ use tokio::time::Instant;
 #[expect(clippy::manual_async_fn, reason = "an async fn keeps its arguments twice, and a call is large")]
 pub(in crate::client) fn open(
     client: &Arc<Inner>,
-    call: Call,
+    mut call: Call,
 ) -> impl Future<Output = Result<ReplyStream, LlmError>> + Send {
     async move {
         let started = Instant::now();
-        let Call { mut request, options } = call;
+        let Call { request, options } = &mut call;
         let scope = Scope::begin(&client.observers, &client.random, options.request_id.as_deref(), started);
-        let opened = match check::check(client, &mut request, &options) {
-            Ok(()) => ask_in_order::<Streamed>(client, &mut request, &options, started, &scope).await,
+        let opened = match check::check(client, request, options) {
+            Ok(()) => ask_in_order::<Streamed>(client, request, options, started, &scope).await,
             Err(error) => Err(error),
         };
         match opened {
@@ -46,7 +46,8 @@ pub(in crate::client) fn open(
                 follow(target, won.output.limits.take().as_deref());
                 // What a broken stream has cost is counted from here, where anyone wants to know.
                 let counts = target.guards.limiter.is_some() || scope.is_observed();
-                let prompt = if counts { estimate::prompt(&request) } else { 0 };
+                let prompt = if counts { estimate::prompt(request) } else { 0 };
+                let Call { request, options } = call;
                 let contract = Request { history: Vec::new(), system: None, user: None, ..request };
                 let open = Open::new(Arc::clone(client), scope, contract, options, won, prompt, started);
                 Ok(ReplyStream(Box::new(State::Open(Box::new(open)))))
