@@ -35,3 +35,14 @@ impl LimitHint {
         *self == Self::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_without_a_word_is_empty() {
+        assert!(LimitHint::default().is_empty());
+        assert!(!LimitHint { tokens_remaining: Some(0), ..LimitHint::default() }.is_empty());
+    }
+}

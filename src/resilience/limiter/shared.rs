@@ -101,3 +101,6 @@ pub trait SharedPermit: Debug + Send + Sync {
     /// Gives back the slot, and what was not spent. Called once. Must not wait: it also runs when a permit is dropped.
     fn settle(self: Box<Self>, settlement: Settlement);
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
