@@ -90,6 +90,10 @@ impl Item<'_> {
         matches!(self.r#type.text(), "function_call" | "custom_tool_call")
     }
 
+    pub(super) fn id(&self) -> &str {
+        self.id.text()
+    }
+
     /// What a neutral turn has no place for, and what it is found by; empty where it has none.
     pub(super) fn labels(&self) -> [(&'static str, &str); 4] {
         let Self { r#type, id, call_id, phase, .. } = self;

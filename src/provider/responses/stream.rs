@@ -17,6 +17,8 @@ pub(super) struct ResponseStream {
     items: Items,
     /// The item that was last spoken of.
     place: u64,
+    /// The ids of those that began without a number, in order.
+    unnumbered: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -25,6 +27,8 @@ struct Event<'a> {
     r#type: Brief<'a>,
     #[serde(default)]
     output_index: Count,
+    #[serde(default, borrow)]
+    item_id: Brief<'a>,
     #[serde(default)]
     summary_index: Count,
     #[serde(default)]
@@ -57,7 +61,7 @@ impl StreamDecoder for ResponseStream {
         if event.error.0 || kind == "error" {
             return Err(AnswerFault::Error);
         }
-        self.place = event.output_index.0.unwrap_or(self.place);
+        self.place = event.output_index.0.unwrap_or_else(|| self.place_by_id(&event, kind));
         let place = self.place;
         match kind {
             "response.output_text.delta" => {
@@ -110,6 +114,20 @@ impl StreamDecoder for ResponseStream {
     /// A stream without its last event was cut.
     fn end(&mut self, _: &mut Draft) -> bool {
         false
+    }
+}
+
+impl ResponseStream {
+    /// The place of the item that an event without a number is about: that of its id, else the last one's.
+    fn place_by_id(&mut self, event: &Event<'_>, kind: &str) -> u64 {
+        let item = event.item.map(parsed).unwrap_or_default();
+        let id = if event.item.is_some() { item.id() } else { event.item_id.text() };
+        let begins = kind == "response.output_item.added" && !id.is_empty();
+        if begins && !self.unnumbered.iter().any(|known| known == id) {
+            self.unnumbered.push(id.to_owned());
+        }
+        let known = (0..).zip(&self.unnumbered).find(|(_, known)| *known == id);
+        known.map_or(self.place, |(place, _)| place)
     }
 }
 

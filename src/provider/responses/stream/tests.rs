@@ -44,6 +44,36 @@ fn a_tool_call_is_put_together() {
     assert_eq!((reply.finish_reason(), reply.usage()), (FinishReason::ToolCalls, Some(&Usage::new(64, 18))));
 }
 
+/// llama.cpp's server numbers no items: its events name them by their ids, and all items end after the last has begun.
+/// Taken for the item spoken of last, a second call took the place of the first, which never ended.
+#[test]
+fn items_that_are_not_numbered_are_told_apart_by_their_ids() {
+    let item = |status, arguments, n| {
+        json!({"type": "function_call", "id": format!("fc_{n}"), "call_id": format!("call_{n}"), "name": "get_weather",
+            "status": status, "arguments": arguments})
+    };
+    let done = |n| item("completed", r#"{"city":"Oslo"}"#, n);
+    let begins = |n| json!({"type": "response.output_item.added", "item": item("in_progress", "", n)});
+    let piece = |n, words| json!({"type": "response.function_call_arguments.delta", "item_id": format!("fc_{n}"), "delta": words});
+    let ends = |n| json!({"type": "response.output_item.done", "item": done(n)});
+    let last = json!({"status": "completed", "output": [done(1), done(2)]});
+    let events = [
+        begins(1),
+        piece(1, r#"{"city":"#),
+        begins(2),
+        piece(2, r#"{"city":"#),
+        piece(1, r#""Oslo"}"#),
+        piece(2, r#""Oslo"}"#),
+        ends(1),
+        ends(2),
+        json!({"type": "response.completed", "response": last}),
+    ];
+    let events = events.map(|event| format!("data: {event}\n\n"));
+    let reply = reply(&events.concat());
+    let call = |id| ToolCall::new(id, "get_weather", json!({"city": "Oslo"}));
+    assert_eq!(reply.tool_calls(), [call("call_1"), call("call_2")]);
+}
+
 #[test]
 fn reasoning_is_told_in_paragraphs_and_goes_back_with_what_it_led_to() {
     let reply = reply(stream!("reasoning_and_call"));
