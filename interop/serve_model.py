@@ -20,6 +20,7 @@ params.n_ctx = 4096
 params.n_parallel = 2
 params.cpuparams.n_threads = 1  # two wait for each other in a loop, which on a busy machine takes for ever
 params.use_jinja = True
+params.chat_template = pathlib.Path(__file__).with_name("chat.jinja").read_text()
 params.ui = False
 server = xllamacpp.Server(params)  # must be kept: it stops with its last reference
 threading.Event().wait()

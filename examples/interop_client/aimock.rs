@@ -4,7 +4,7 @@ use super::Fault;
 use super::adapter::Subject;
 use super::expected::{Answer, Expected};
 use super::report::Report;
-use super::tools;
+use super::tools::{self, Mind};
 use super::way::Way;
 use std::time::Duration;
 use steadfast::chat::{FinishReason, Turn};
@@ -125,8 +125,8 @@ pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), F
             report.scenario(&way.name(name), &outcome, &problems);
         }
         let client = subject.client(PATIENCE, 0)?;
-        tools::converse(&client, way, report).await;
-        tools::structure(&client, way, report).await;
+        tools::converse(&client, way, Mind::Canned, report).await;
+        tools::extract(&client, way, Mind::Canned, tools::who(), report).await;
     }
     for (name, code) in BROKEN {
         // In some protocols the silence comes before the words, so that a retry would be right.

@@ -1,11 +1,14 @@
 //! A small real model behind llama.cpp's own server. What it says nobody knows, but that it says something, in so many
-//! tokens, and why it stopped.
+//! tokens, and why it stopped; that it calls tools by their schemas, where it has to; and that its JSON is of the type asked
+//! for, where the server holds it to a schema.
 
 use super::Fault;
 use super::adapter::Subject;
 use super::expected::{Answer, Expected, Outcome, compare};
 use super::report::Report;
+use super::tools::{self, Mind};
 use super::way::Way;
+use serde_json::json;
 use std::time::Duration;
 use steadfast::chat::{FinishReason, Reply, Turn, Usage};
 use steadfast::{Call, Client, ErrorCode};
@@ -25,6 +28,10 @@ pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), F
         let mut problems = Vec::new();
         compare(&mut problems, "what is streamed", streamed, whole);
         report.note("the same both ways", &problems);
+    }
+    for way in Way::BOTH {
+        tools::converse(&client, way, Mind::Own, report).await;
+        extract(subject, &client, way, report).await?;
     }
     Ok(())
 }
@@ -73,6 +80,28 @@ async fn converse(subject: &Subject, client: &Client, way: Way, report: &mut Rep
     problems.extend(Expected::error(ErrorCode::Authentication, 1).problems(&outcome));
     report.scenario(&way.name("a wrong key"), &outcome, &problems);
     Ok(said)
+}
+
+/// An answer of a type. In chat completions the server holds the model to the schema. In the other protocols it takes no
+/// notice of their own fields for it; what helps there is for the caller to know, as it is done here.
+async fn extract(subject: &Subject, client: &Client, way: Way, report: &mut Report) -> Result<(), Fault> {
+    let who = tools::who();
+    match subject.provider.as_str() {
+        "responses" => {
+            tools::extract_in_vain(client, way, report).await;
+            // A field of the server's own.
+            let held = who.extra(json!({"json_schema": tools::person().schema}));
+            tools::extract(client, way, Mind::Own, held, report).await;
+        }
+        "anthropic" => {
+            tools::extract_in_vain(client, way, report).await;
+            // A model that has no format for it is made to call a tool in its place. The server answers to any name.
+            let caller = subject.with_model("claude-sonnet-4").client(PATIENCE, 0)?;
+            tools::extract(&caller, way, Mind::Own, who, report).await;
+        }
+        _ => tools::extract(client, way, Mind::Own, who, report).await,
+    }
+    Ok(())
 }
 
 fn words(outcome: &Outcome) -> Said {

@@ -70,11 +70,17 @@ impl Report {
 
 fn end(outcome: &Outcome) -> Value {
     match outcome {
-        Ok(reply) => json!({
-            "text": reply.text().chars().take(SHOWN).collect::<String>(),
-            "finish_reason": reply.finish_reason(),
-            "usage": reply.usage(),
-        }),
+        Ok(reply) => {
+            let mut end = json!({
+                "text": reply.text().chars().take(SHOWN).collect::<String>(),
+                "finish_reason": reply.finish_reason(),
+                "usage": reply.usage(),
+            });
+            if !reply.tool_calls().is_empty() {
+                end["tool_calls"] = json!(reply.tool_calls());
+            }
+            end
+        }
         Err(error) => json!({
             "code": error.code().map_or(error.kind().as_str(), ErrorCode::as_str),
             "says": error.provider_message().map(|said| said.chars().take(SHOWN).collect::<String>()),
