@@ -77,8 +77,8 @@ impl Core {
         // next looked, and so an idle limiter has paid it off.
         self.take_back(totals.requests.wrapping_sub(seen.requests), totals.tokens.wrapping_sub(seen.tokens));
         let at = *self.at.get_or_insert(now);
-        let now = now.max(at);
-        let elapsed = now - at;
+        let elapsed = now.saturating_duration_since(at);
+        let now = if elapsed.is_zero() { at } else { now };
         if !elapsed.is_zero() {
             self.at = Some(now);
             for bucket in [&mut self.requests, &mut self.tokens].into_iter().flatten() {
@@ -213,10 +213,10 @@ impl Core {
         if requests == 0 && tokens == 0 {
             return;
         }
-        if let Some(bucket) = &mut self.requests {
+        if let Some(bucket) = self.requests.as_mut().filter(|_| requests != 0) {
             bucket.give(requests);
         }
-        if let Some(bucket) = &mut self.tokens {
+        if let Some(bucket) = self.tokens.as_mut().filter(|_| tokens != 0) {
             bucket.give(tokens);
         }
         if let Some(pacing) = &mut self.pacing {

@@ -9,7 +9,7 @@ const SECOND: Duration = Duration::from_secs(1);
 struct Bench {
     core: Core,
     now: Instant,
-    changes: Vec<(CircuitState, CircuitState)>,
+    changes: Vec<CircuitChange>,
 }
 
 impl Bench {
@@ -30,7 +30,7 @@ impl Bench {
         let change = self.core.take_change();
         assert_eq!(change.as_ref().map_or(before, |c| c.to), self.core.state(), "each transition is told");
         assert_eq!(change.as_ref().map_or(before, |c| c.from), before);
-        self.changes.extend(change.map(|c| (c.from, c.to)));
+        self.changes.extend(change);
         answer
     }
 
@@ -59,6 +59,10 @@ impl Bench {
 
     fn state(&self) -> CircuitState {
         self.core.state()
+    }
+
+    fn transitions(&self) -> Vec<(CircuitState, CircuitState)> {
+        self.changes.iter().map(|change| (change.from, change.to)).collect()
     }
 }
 
@@ -97,7 +101,8 @@ fn success_resets_the_count_and_a_release_neither_resets_nor_adds() {
 fn a_refusal_tells_what_opened_the_circuit_and_when() {
     let mut bench = Bench::new(&CircuitBreaker::consecutive(2));
     bench.call(BAD).wait(SECOND).call(Outcome::Failure(FailureEvidence::new("worse").tag(503)));
-    let opened_at = bench.now;
+    let (opened_at, change) = (bench.now, bench.changes.last().expect("a transition"));
+    assert_eq!((change.to, change.failures, change.last_label), (CircuitState::Open, 2, Some("worse")));
     let refusal = bench.wait(SECOND).admit().expect_err("open");
     let expected = (2, Some("worse"), Some(503), opened_at);
     assert_eq!((refusal.failures, refusal.last_label, refusal.last_tag, refusal.opened_at), expected);
@@ -142,7 +147,7 @@ fn a_successful_trial_closes_and_counters_start_anew() {
     bench.call(BAD);
     assert_eq!(bench.state(), CircuitState::Closed);
     let [closed, half_open, open] = [CircuitState::Closed, CircuitState::HalfOpen, CircuitState::Open];
-    assert_eq!(bench.changes, [(closed, open), (open, half_open), (half_open, closed)]);
+    assert_eq!(bench.transitions(), [(closed, open), (open, half_open), (half_open, closed)]);
 }
 
 #[test]
@@ -327,7 +332,7 @@ fn closed_by_hand_all_that_was_counted_is_forgotten() {
     bench.call(OK);
     assert!(matches!(bench.refused(), RefusalReason::CoolingDown { .. }), "the ramp follows any closing");
     bench.hand(Hand::Close).call(OK).call(OK);
-    assert_eq!(bench.changes.last(), Some(&(CircuitState::HalfOpen, CircuitState::Closed)));
+    assert_eq!(bench.transitions().last(), Some(&(CircuitState::HalfOpen, CircuitState::Closed)));
 }
 
 #[test]
