@@ -7,7 +7,7 @@ use super::{
     pacing::{Heard, Pacing},
     queue::{Place, Queue},
 };
-use crate::resilience::LimitHint;
+use crate::resilience::{LimitHint, window::nanos};
 use std::{mem, time::Duration};
 use tokio::time::Instant;
 
@@ -81,8 +81,9 @@ impl Core {
         let now = if elapsed.is_zero() { at } else { now };
         if !elapsed.is_zero() {
             self.at = Some(now);
+            let nanos = nanos(elapsed);
             for bucket in [&mut self.requests, &mut self.tokens].into_iter().flatten() {
-                bucket.refill(elapsed);
+                bucket.refill(nanos);
             }
         }
         // The time until now was at the old rate.
@@ -95,6 +96,7 @@ impl Core {
 
     /// Takes one request and its tokens, all or nothing, if it is this one's turn and there is room. Needs a
     /// [`refresh`](Self::refresh) before, which gives `now`.
+    #[inline]
     pub(super) fn admit(&mut self, place: Option<&Place>, tokens: u32, now: Instant) -> Result<(), Obstacle> {
         if !self.queue.is_first(place) {
             return Err(Obstacle { bucket: self.obstacle, until: None });
@@ -189,7 +191,19 @@ impl Core {
     }
 
     /// What is in the way of so much, but slots: of several, what takes longest.
+    #[inline]
     fn obstacle(&self, requests: u64, tokens: u64, now: Instant) -> Option<Obstacle> {
+        let has = |bucket: &Option<TokenBucket>, n| bucket.as_ref().is_none_or(|bucket| bucket.has(n));
+        // Mostly there is room, and no time to reckon.
+        if self.pacing.is_none() && has(&self.requests, requests) && (tokens == 0 || has(&self.tokens, tokens)) {
+            return None;
+        }
+        self.latest_obstacle(requests, tokens, now)
+    }
+
+    /// Which of requests and tokens are there last.
+    #[cold]
+    fn latest_obstacle(&self, requests: u64, tokens: u64, now: Instant) -> Option<Obstacle> {
         let lacking = |bucket: &Option<TokenBucket>, n| {
             bucket.as_ref().filter(|bucket| !bucket.has(n)).map(|bucket| bucket.ready_at(n, now))
         };

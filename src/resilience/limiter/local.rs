@@ -218,6 +218,7 @@ impl Local {
     }
 
     /// All buckets and the slot in one step, or nothing.
+    #[inline]
     fn take(&self, core: &mut Core, place: Option<&Place>, tokens: u32, now: Instant) -> Result<(), Obstacle> {
         let now = self.refresh(core, now);
         core.admit(place, tokens, now)
