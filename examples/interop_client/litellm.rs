@@ -69,9 +69,10 @@ fn failures(provider: &str) -> [(&'static str, ErrorCode); 7] {
     ]
 }
 
-/// The wait that gets through: the gateway keeps the provider's header to itself, and only `OpenAI`'s rules read a message.
+/// The wait that the provider behind the gateway has advised. It is passed on under a name of the gateway's own; where the
+/// gateway speaks Anthropic's protocol, under none (its pull request 37767).
 fn advised(provider: &str, model: &str) -> Option<Duration> {
-    (provider == "openai_compatible" && model == "always-429").then_some(Duration::from_secs(7))
+    (provider != "anthropic" && model == "always-429").then_some(Duration::from_secs(7))
 }
 
 fn fails(code: ErrorCode, outcome: &Outcome) -> Vec<String> {

@@ -24,14 +24,18 @@ pub(super) fn advised(dialect: &'static Dialect, evidence: &Evidence<'_>) -> Opt
 }
 
 /// `retry-after-ms`, which may have a fraction, then `retry-after` in seconds (a decimal is outside the RFC, and common) or
-/// as an HTTP date. A list, a word, a negative number and a past date are no advice.
+/// as an HTTP date. A list, a word, a negative number and a past date are no advice. `LiteLLM` passes on what the provider
+/// behind it has advised under names of its own alone (its issue 21553); what it advises itself comes first.
 pub(super) fn from_headers(headers: &HeaderMap, now: Option<SystemTime>) -> Option<Duration> {
     let header = |name: &str| headers.get(name)?.to_str().ok();
-    let millis = header("retry-after-ms").and_then(duration::millis);
-    some(millis).or_else(|| {
-        let text = header("retry-after")?;
-        some(duration::seconds(text)).or_else(|| some(duration::until_http_date(text, now)))
-    })
+    let advice = |millis: &str, seconds: &str| {
+        some(header(millis).and_then(duration::millis)).or_else(|| {
+            let text = header(seconds)?;
+            some(duration::seconds(text)).or_else(|| some(duration::until_http_date(text, now)))
+        })
+    };
+    advice("retry-after-ms", "retry-after")
+        .or_else(|| advice("llm_provider-retry-after-ms", "llm_provider-retry-after"))
 }
 
 /// A wait in the text of a message, which is in lower case.
@@ -81,6 +85,10 @@ mod tests {
             (&[("retry-after", "soon")], None),
             (&[("retry-after", "120, 60")], None),
             (&[("retry-after", "999999999999999999999999999999")], Some(duration::LONGEST.as_millis())),
+            (&[("llm_provider-retry-after", "7")], Some(7_000)),
+            (&[("llm_provider-retry-after-ms", "1500"), ("llm_provider-retry-after", "7")], Some(1_500)),
+            (&[("retry-after", "2"), ("llm_provider-retry-after-ms", "1500")], Some(2_000)),
+            (&[("retry-after", "soon"), ("llm_provider-retry-after", "7")], Some(7_000)),
             (&[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "6m0s")], Some(360_000)),
             (&[("x-ratelimit-remaining-tokens", "1"), ("x-ratelimit-reset-tokens", "6m0s")], None),
         ] {
