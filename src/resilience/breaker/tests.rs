@@ -339,6 +339,15 @@ fn a_subscription_ends_when_it_is_dropped() {
 }
 
 #[test]
+fn a_subscription_that_ends_takes_no_other_with_it() {
+    let breaker = built(&CircuitBreaker::default());
+    let (first, second, third) = (log(&breaker), log(&breaker), log(&breaker));
+    drop(second.1);
+    breaker.open();
+    assert_eq!([&first.0, &second.0, &third.0].map(|log| taken(log).len()), [1, 0, 1]);
+}
+
+#[test]
 fn a_subscription_may_outlive_its_breaker() {
     let breaker = built(&CircuitBreaker::default());
     let (_, subscription) = log(&breaker);
