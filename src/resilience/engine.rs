@@ -63,7 +63,7 @@ impl<'a> Effective<'a> {
                 let asked = now;
                 let ready = index == 0 && self.take(guards, &mut lease, now)?;
                 if !ready {
-                    now = match self.prepare(guards, &mut lease, index, now, timer.as_mut(), op).await {
+                    now = match self.prepare(guards, &mut lease, now, timer.as_mut(), op).await {
                         Ok(now) => now,
                         Err(stop) => {
                             // A refusal must not blind the circuit to the failure that came before it.

@@ -64,23 +64,20 @@ impl Effective<'_> {
         Ok(true)
     }
 
-    /// Everything before an attempt that may have to wait: the limiter's permit, the time that is left, the circuit again.
+    /// Everything before an attempt that has waited, or has to: the limiter's permit, the time that is left, the circuit again.
     pub(super) async fn prepare<O: Operation>(
         &self,
         guards: &Guards,
         lease: &mut Lease,
-        index: u32,
         now: Instant,
         mut timer: Timer<'_>,
         op: &mut O,
     ) -> Result<Instant, Stop> {
         let waited = self.acquire(guards, lease, now, timer.as_mut(), op).await?;
         let mut now = if waited { Instant::now() } else { now };
-        if waited || index > 0 {
-            // Also after the wait for a retry: a thread that was held up may have overslept it.
-            self.check_time(now, self.retry.min_attempt_time)?;
-            self.recheck(guards, lease, &mut now, timer).await?;
-        }
+        // Also after the wait for a retry: a thread that was held up may have overslept it.
+        self.check_time(now, self.retry.min_attempt_time)?;
+        self.recheck(guards, lease, &mut now, timer).await?;
         Ok(now)
     }
 
