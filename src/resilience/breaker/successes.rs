@@ -67,6 +67,8 @@ mod tests {
         successes.count(0, early);
         successes.go_on(0, 2_000);
         assert!(successes.count(0, late));
+        assert_eq!(successes.take(0), 2, "those of the bucket before are kept");
+        successes.count(0, late);
         successes.go_on(1, 3_000);
         assert!(!successes.count(0, late), "stale");
         assert!(successes.count(1, late));
