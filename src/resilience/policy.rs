@@ -266,9 +266,7 @@ impl<C: Sync> Policy<C> {
         T: Send,
         E: Send,
     {
-        if let Some(problem) = &self.problem {
-            return Err(PolicyError::Config(problem.clone()));
-        }
+        self.check().map_err(PolicyError::Config)?;
         let mut op = FnOperation::new(operation, &self.classify, self.on_retry.as_deref());
         match self.execute(self.new_run(), &mut op).await {
             Ok((output, lease)) => {

@@ -33,6 +33,16 @@ async fn cooled(provider: &MemoryTransport, breaker: CircuitBreaker, retries_aft
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_cut_off_is_refused_before_it_is_written() {
+    let client = guarded(&memory(), after(2));
+    // Only whoever writes the request can know that its protocol does not take it.
+    let call = || Call::user("hi").temperature(9.0);
+    assert_eq!(failure(&client, call()).await.kind(), ErrorKind::InvalidParams);
+    client.primary().open_circuit();
+    assert_eq!(code(&failure(&client, call()).await), "circuit_cooling_down");
+}
+
+#[tokio::test(start_paused = true)]
 async fn it_opens_refuses_tries_and_closes() {
     let provider = memory().then(Fault::status(500)).times(2);
     let client = guarded(&provider, after(2));

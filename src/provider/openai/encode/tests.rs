@@ -38,6 +38,17 @@ fn requests_are_written_as_in_the_fixtures() {
 }
 
 #[test]
+fn the_model_that_was_asked_first_does_not_decide_for_the_next() {
+    let (openai, mut request) = (OpenAi::new("k"), Request::user("Hi"));
+    request.sampling.max_tokens = Some(5);
+    for (model, field) in
+        [("gpt-4.1", "max_tokens"), ("gpt-5-mini", "max_completion_tokens"), ("gpt-4.1", "max_tokens")]
+    {
+        assert_eq!(encode(&openai, model, &request).unwrap()[field], 5, "{model}");
+    }
+}
+
+#[test]
 fn a_reasoning_model_has_its_own_fields_and_refusals() {
     let openai = OpenAi::new("k");
     let mut request = Request { system: Some("S".into()), ..Request::user("Hi") };
