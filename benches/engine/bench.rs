@@ -94,11 +94,7 @@ impl Bench {
     /// Nanoseconds on one thread, on each of two, and allocations.
     fn measure<F: FnMut()>(&self, on_thread: &(impl Fn() -> F + Sync)) -> (f64, f64, f64) {
         let mut run = on_thread();
-        let mut calls = 256;
-        // Thrice, so that an interruption is not taken for work.
-        while (0..3).any(|_| time(&mut run, calls) < SAMPLE) {
-            calls *= 2;
-        }
+        let calls = calls(&mut run);
         let before = count();
         (0..COUNTED).for_each(|_| run());
         let allocated = u32::try_from((count() - before).calls).unwrap_or(u32::MAX);
@@ -108,21 +104,61 @@ impl Bench {
 
     /// Nanoseconds a call, on the slowest of `threads` that work at the same time.
     fn median<F: FnMut()>(&self, threads: usize, calls: u32, on_thread: &(impl Fn() -> F + Sync)) -> f64 {
+        self.middle(threads, || {
+            let mut run = on_thread();
+            move |start: &Barrier| {
+                start.wait();
+                nanos(time(&mut run, calls), calls)
+            }
+        })
+    }
+
+    /// Measures what `with` takes longer than `without`, by turns: the machine's moods are the same for both.
+    pub(crate) fn difference<F: FnMut(), G: FnMut()>(
+        &self,
+        name: &str,
+        without: impl Fn() -> F + Sync,
+        with: impl Fn() -> G + Sync,
+    ) {
+        let _entered = self.runtime.enter();
+        match &self.asked {
+            Asked::Smoke => {
+                without()();
+                with()();
+                println!("engine: {name}: ok");
+            }
+            Asked::Measure { wanted, .. } if wants(wanted, name) => {
+                let calls = calls(&mut without());
+                let median = |threads| {
+                    self.middle(threads, || {
+                        let (mut without, mut with) = (without(), with());
+                        move |start: &Barrier| {
+                            start.wait();
+                            let base = time(&mut without, calls);
+                            start.wait();
+                            nanos(time(&mut with, calls), calls) - nanos(base, calls)
+                        }
+                    })
+                };
+                println!("{name:52} {:>8} {:8.1} {:8.1} {:>8}", "-", median(1), median(2), "-");
+            }
+            Asked::Measure { .. } | Asked::Run { .. } => {}
+        }
+    }
+
+    /// The median of what the slowest of `threads` measures at a time. They start each measurement together.
+    fn middle<S: FnMut(&Barrier) -> f64>(&self, threads: usize, on_thread: impl Fn() -> S + Sync) -> f64 {
         let start = Barrier::new(threads);
         let worker = || {
             let _entered = self.runtime.enter();
-            let mut run = on_thread();
-            let sample = |_| {
-                start.wait();
-                nanos(time(&mut run, calls), calls)
-            };
-            (0..SAMPLES).map(sample).collect::<Vec<f64>>()
+            let mut sample = on_thread();
+            (0..SAMPLES).map(|_| sample(&start)).collect::<Vec<f64>>()
         };
         let by_thread: Vec<Vec<f64>> = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
             workers.into_iter().map(|worker| worker.join().expect("a case does not panic")).collect()
         });
-        let slowest = |sample: usize| by_thread.iter().map(|thread| thread[sample]).fold(0.0, f64::max);
+        let slowest = |sample: usize| by_thread.iter().map(|thread| thread[sample]).fold(f64::MIN, f64::max);
         let mut samples: Vec<f64> = (0..SAMPLES).map(slowest).collect();
         samples.sort_by(f64::total_cmp);
         samples[SAMPLES / 2]
@@ -174,6 +210,16 @@ fn instructions(case: &str) -> Result<f64, Box<dyn Error>> {
 #[inline(never)] // callgrind finds it by its name
 fn run_to_be_counted(run: &mut impl FnMut(), calls: u32) {
     (0..calls).for_each(|_| run());
+}
+
+/// How many calls make a sample.
+fn calls(run: &mut impl FnMut()) -> u32 {
+    let mut calls = 256;
+    // Thrice, so that an interruption is not taken for work.
+    while (0..3).any(|_| time(run, calls) < SAMPLE) {
+        calls *= 2;
+    }
+    calls
 }
 
 fn nanos(took: Duration, calls: u32) -> f64 {

@@ -1,6 +1,7 @@
 //! The engine, and each of its parts alone.
 //!
-//! The parts are asked through their public methods, which read the clock; the engine reads it once for all of them.
+//! The parts by themselves are asked through their public methods, each of which reads the clock where it needs the time;
+//! the engine reads it once for all of them.
 
 use crate::bench::{Bench, pending_once, spin};
 use std::collections::VecDeque;
@@ -21,6 +22,10 @@ fn breaker() -> CircuitBreaker {
     CircuitBreaker::consecutive(5).cooldown(Duration::from_secs(30))
 }
 
+fn rolling_breaker() -> CircuitBreaker {
+    CircuitBreaker::rolling(Duration::from_secs(60), 20, 0.5)
+}
+
 fn budget() -> RetryBudget {
     RetryBudget::new(Duration::from_secs(60), 10, 0.1)
 }
@@ -39,7 +44,7 @@ pub(crate) fn parts(bench: &Bench) {
     bench.heading("steadfast's parts");
     for (name, settings) in [
         ("steadfast: breaker, consecutive: admit, record", breaker()),
-        ("steadfast: breaker, rolling: admit, record", CircuitBreaker::rolling(Duration::from_secs(60), 20, 0.5)),
+        ("steadfast: breaker, rolling: admit, record", rolling_breaker()),
     ] {
         let breaker = settings.build().expect("the settings hold");
         bench.case(name, || {
@@ -64,17 +69,25 @@ pub(crate) fn parts(bench: &Bench) {
 /// A policy around an operation that does nothing.
 pub(crate) fn policies(bench: &Bench) {
     bench.heading("steadfast's engine, around nothing");
+    let at_once = |policy: &Policy| assert!(spin(policy.run(|_| async { black_box(Ok::<_, Infallible>(1)) })).is_ok());
+    let bare = Policy::new();
     let policies = [
-        ("retry alone", Policy::new()),
-        ("breaker", Policy::new().circuit_breaker(breaker())),
+        ("breaker, consecutive", Policy::new().circuit_breaker(breaker())),
+        ("breaker, rolling", Policy::new().circuit_breaker(rolling_breaker())),
         ("budget", Policy::new().retry_budget(budget())),
         ("limiter", Policy::new().rate_limit(limits()).cost(|| 300)),
         ("everything", everything()),
     ];
+    bench.case("steadfast: retry alone, ready at once", || || at_once(&bare));
     for (name, policy) in &policies {
-        bench.case(&format!("steadfast: {name}, ready at once"), || {
-            || assert!(spin(policy.run(|_| async { black_box(Ok::<_, Infallible>(1)) })).is_ok())
-        });
+        bench.case(&format!("steadfast: {name}, ready at once"), || || at_once(policy));
+    }
+    for (name, policy) in &policies {
+        bench.difference(
+            &format!("steadfast: {name}, beyond retry alone"),
+            || || at_once(&bare),
+            || || at_once(policy),
+        );
     }
     let policy = everything();
     bench.case("steadfast: everything, timer armed", || || assert!(spin(policy.run(|_| later())).is_ok()));

@@ -16,7 +16,7 @@ pub use shared::SharedBudget;
 
 use super::answer::Answer;
 use super::sync::{
-    Mutex, MutexGuard,
+    Mutex, MutexGuard, OwnLines,
     atomic::{AtomicU64, Ordering},
     lock,
 };
@@ -177,7 +177,7 @@ struct Books {
     /// The end of the window's newest bucket, in nanoseconds since `start`.
     newest_ends: AtomicU64,
     /// First attempts that are not in the window yet.
-    pending: AtomicU64,
+    pending: OwnLines<AtomicU64>,
     window: Mutex<Window>,
 }
 
@@ -189,7 +189,7 @@ impl Books {
             retry_ratio: settings.retry_ratio,
             start,
             newest_ends: AtomicU64::new(window.newest_ends()),
-            pending: AtomicU64::new(0),
+            pending: OwnLines(AtomicU64::new(0)),
             window: Mutex::new(window),
         }
     }

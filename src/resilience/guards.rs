@@ -6,6 +6,7 @@ use crate::record::ConfigError;
 /// What guards one target: any of breaker, budget and limiter. Each may be shared with other targets.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
+#[repr(align(128))] // not in the cache lines of the count of those who hold it, which each call writes
 pub struct Guards {
     /// The circuit breaker.
     pub breaker: Option<Breaker>,

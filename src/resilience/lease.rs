@@ -1,8 +1,8 @@
 //! What a call holds while it lives, as one value that gives itself back.
 
-use super::breaker::{Admission, FailureEvidence, Outcome};
+use super::breaker::{Admission, Breaker, FailureEvidence, Outcome};
 use super::budget::BudgetMark;
-use super::limiter::Permit;
+use super::limiter::{Settlement, Taken};
 use super::operation::TIMED_OUT;
 use super::{Advice, Guards, Health, Progress, Verdict};
 use std::sync::Arc;
@@ -20,11 +20,12 @@ use tokio::time::Instant;
 pub struct Lease {
     pub(super) guards: Arc<Guards>,
     pub(super) admission: Option<Admission>,
-    pub(super) permit: Option<Permit>,
+    pub(super) permit: Option<Taken>,
     pub(super) mark: Option<BudgetMark>,
     pub(super) progress: Progress,
     pub(super) attempt_started: Instant,
-    pub(super) hang_evidence: Duration,
+    /// The longest attempt.
+    pub(super) timeout: Option<Duration>,
     pub(super) max_advised: Duration,
 }
 
@@ -70,8 +71,9 @@ impl Lease {
     /// Gives back what the attempt held.
     pub(super) fn end_attempt(&mut self, spent: Option<u32>) {
         let may_have_arrived = self.progress.is_sent();
-        if let Some(permit) = self.permit.take() {
-            if may_have_arrived { permit.settle(spent) } else { permit.cancel() }
+        if let (Some(taken), Some(limiter)) = (self.permit.take(), &self.guards.limiter) {
+            let settlement = if may_have_arrived { Settlement::of(spent) } else { Settlement::Unsent };
+            limiter.give_back(taken, settlement);
         }
         if may_have_arrived {
             self.keep_mark();
@@ -99,8 +101,15 @@ impl Lease {
     /// Records an attempt that was cut off: evidence only if there was no answer for long enough.
     pub(super) fn record_cut(&mut self, now: Instant) {
         let silent = now.saturating_duration_since(self.attempt_started);
-        let hung = self.progress.is_sent() && !self.progress.has_head() && silent >= self.hang_evidence;
+        let hung = self.progress.is_sent() && !self.progress.has_head() && silent >= self.hang_evidence();
         self.record(if hung { Outcome::Failure(FailureEvidence::new(TIMED_OUT)) } else { Outcome::Released }, || now);
+    }
+
+    /// How long without an answer makes an attempt that was cut off a failure.
+    fn hang_evidence(&self) -> Duration {
+        const LONGEST: Duration = Duration::from_secs(10);
+        let set = self.guards.breaker.as_ref().and_then(Breaker::hang_evidence);
+        set.unwrap_or_else(|| self.timeout.map_or(LONGEST, |timeout| LONGEST.min(timeout / 2)))
     }
 
     fn record(&mut self, outcome: Outcome, now: impl FnOnce() -> Instant) {

@@ -30,6 +30,7 @@ mod ticket;
 
 pub use aimd::Aimd;
 pub use permit::Permit;
+pub(crate) use permit::Taken;
 pub use refusal::{Bucket, LimitReason, LimitRefusal, RateLimitState};
 pub use settings::RateLimit;
 pub use shared::{Admission, Settlement, SharedLimiter, SharedPermit};
@@ -106,9 +107,14 @@ impl Limiter {
 
     async fn acquire_by(&self, tokens: u32, may_wait: bool) -> Result<Permit, LimitRefusal> {
         let now = Instant::now();
-        if let Some(answer) = self.try_acquire_at(tokens, now) {
-            return answer;
+        match self.try_acquire_at(tokens, now) {
+            Some(answer) => answer,
+            // In a box: whoever need not wait does not carry what waiting takes.
+            None => Box::pin(self.wait(tokens, may_wait, now)).await,
         }
+    }
+
+    async fn wait(&self, tokens: u32, may_wait: bool, now: Instant) -> Result<Permit, LimitRefusal> {
         let mut ticket = self.ticket(tokens, may_wait, now);
         let mut timer = pin!(None);
         poll_fn(|cx| {
@@ -191,12 +197,24 @@ impl Limiter {
     /// Takes a permit at once, if nobody waits and there is room. `None`: take a [`ticket`](Self::ticket).
     #[inline]
     pub(crate) fn try_acquire_at(&self, tokens: u32, now: Instant) -> Option<Result<Permit, LimitRefusal>> {
-        match &self.0 {
-            Source::Local(limiter) => {
-                let answer = limiter.try_now(tokens, now)?;
-                Some(answer.map(|()| Permit::local(sync::Arc::clone(limiter), tokens)))
-            }
-            Source::Shared(_) => None,
+        let Source::Local(limiter) = &self.0 else { return None };
+        Some(limiter.try_now(tokens, now)?.map(|()| Permit::local(sync::Arc::clone(limiter), tokens)))
+    }
+
+    /// [`try_acquire_at`](Self::try_acquire_at), to be given back by hand.
+    #[inline]
+    pub(crate) fn take_at(&self, tokens: u32, now: Instant) -> Option<Result<Taken, LimitRefusal>> {
+        let Source::Local(limiter) = &self.0 else { return None };
+        Some(limiter.try_now(tokens, now)?.map(|()| Taken::Local(tokens)))
+    }
+
+    /// Ends what was taken from this limiter.
+    #[inline]
+    pub(crate) fn give_back(&self, taken: Taken, settlement: Settlement) {
+        match (taken, &self.0) {
+            (Taken::Local(tokens), Source::Local(limiter)) => limiter.settle(tokens, settlement),
+            (Taken::Local(_), Source::Shared(_)) => {} // of another limiter
+            (Taken::Permit(mut permit), _) => permit.give_back(settlement),
         }
     }
 

@@ -1,6 +1,9 @@
 //! The successes of a rolling window, counted ahead of the circuit's lock.
 
-use crate::resilience::sync::atomic::{AtomicU64, Ordering};
+use crate::resilience::sync::{
+    OwnLines,
+    atomic::{AtomicU64, Ordering},
+};
 use crate::resilience::window::nanos;
 use tokio::time::Instant;
 
@@ -14,13 +17,13 @@ pub(super) struct Successes {
     start: Instant,
     /// The end of the window's newest bucket, in nanoseconds since `start`.
     newest_ends: AtomicU64,
-    ahead: AtomicU64,
+    ahead: OwnLines<AtomicU64>,
 }
 
 impl Successes {
     /// For a window that began at `start`, in generation 0.
     pub(super) fn new(start: Instant, newest_ends: u64) -> Self {
-        Self { start, newest_ends: AtomicU64::new(newest_ends), ahead: AtomicU64::new(0) }
+        Self { start, newest_ends: AtomicU64::new(newest_ends), ahead: OwnLines(AtomicU64::new(0)) }
     }
 
     /// Counts a success of this generation. `false`: it takes the lock to know what it is.

@@ -3,9 +3,9 @@
 use super::Effective;
 use crate::resilience::answer::Answer;
 use crate::resilience::lease::Lease;
-use crate::resilience::limiter::{Permit, Turn};
+use crate::resilience::limiter::{Permit, Taken, Turn};
 use crate::resilience::race::{Timer, poll_timer, race};
-use crate::resilience::{Admission, Breaker, BudgetMark, End, Guards, Interrupt, Operation, Progress, Signal, Stop};
+use crate::resilience::{Admission, BudgetMark, End, Guards, Interrupt, Operation, Progress, Signal, Stop};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -40,10 +40,6 @@ impl Effective<'_> {
 
     /// What a run holds before its first attempt.
     pub(super) fn lease(&self, guards: &Arc<Guards>, admission: Option<Admission>, now: Instant) -> Lease {
-        let hang_evidence = (guards.breaker.as_ref().and_then(Breaker::hang_evidence)).unwrap_or_else(|| {
-            let longest = Duration::from_secs(10);
-            self.timeout.map_or(longest, |timeout| longest.min(timeout / 2))
-        });
         Lease {
             guards: Arc::clone(guards),
             admission,
@@ -51,7 +47,7 @@ impl Effective<'_> {
             mark: None,
             progress: Progress::default(),
             attempt_started: now,
-            hang_evidence,
+            timeout: self.timeout,
             max_advised: self.retry.max_retry_after,
         }
     }
@@ -59,7 +55,7 @@ impl Effective<'_> {
     /// Takes the limiter's permit if it can be had at once; whether there is nothing to wait for.
     pub(super) fn take(&self, guards: &Guards, lease: &mut Lease, now: Instant) -> Result<bool, Stop> {
         let Some(limiter) = &guards.limiter else { return Ok(true) };
-        let Some(answer) = limiter.try_acquire_at(self.run.cost, now) else { return Ok(false) };
+        let Some(answer) = limiter.take_at(self.run.cost, now) else { return Ok(false) };
         lease.permit = Some(answer.map_err(Stop::Limit)?);
         Ok(true)
     }
@@ -144,7 +140,7 @@ impl Effective<'_> {
             Ok(answer) => answer?,
             Err(_) => return Err(Stop::Cancelled),
         };
-        lease.permit = Some(permit);
+        lease.permit = Some(Taken::Permit(permit));
         op.observe(Signal::RateLimited { waited: now.elapsed(), bucket: ticket.bucket() });
         Ok(true)
     }

@@ -33,12 +33,12 @@ impl Target {
         };
         Lease {
             admission: Some(self.breaker.admit("").await.expect("it admits")),
-            permit: Some(self.limiter.acquire_now(60).await.expect("there is room")),
+            permit: Some(Taken::Permit(self.limiter.acquire_now(60).await.expect("there is room"))),
             mark: self.budget.try_retry().await,
             guards: Arc::new(guards),
             progress: Progress::default(),
             attempt_started: Instant::now(),
-            hang_evidence: 2 * SECOND,
+            timeout: Some(4 * SECOND),
             max_advised: 60 * SECOND,
         }
     }

@@ -3,7 +3,7 @@
 use super::{
     Bucket, RateLimit, RateLimitState,
     aimd::Ceiling,
-    bucket::TokenBucket,
+    bucket::{TokenBucket, after},
     pacing::{Heard, Pacing},
     queue::{Place, Queue},
 };
@@ -12,20 +12,23 @@ use std::{mem, time::Duration};
 use tokio::time::Instant;
 
 /// Everything that one decision looks at.
+///
+/// In this order: what each decision writes fills two cache lines, with the lock before it. Threads that share a limiter
+/// wait for each other's lines longer than for anything else.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Core {
-    pub(super) queue: Queue,
-    /// What the head of the queue was found to wait for.
-    pub(super) obstacle: Bucket,
-    /// When the buckets were refilled last.
-    at: Option<Instant>,
-    /// What had been given back then.
-    seen: Totals,
     /// Slots ever taken, and how many may be out.
     taken: u64,
     slots: Option<u32>,
     requests: Option<TokenBucket>,
     tokens: Option<TokenBucket>,
+    /// What had been given back when the buckets were refilled last, and when that was, in nanoseconds.
+    seen: Totals,
+    at: u64,
+    pub(super) queue: Queue,
+    /// What the head of the queue was found to wait for.
+    pub(super) obstacle: Bucket,
     /// How many requests an idle limiter saves up, if not a minute's worth.
     burst: Option<u32>,
     ceiling: Option<Ceiling>,
@@ -44,9 +47,24 @@ pub(super) struct Obstacle {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Totals {
     pub(super) slots: u64,
-    pub(super) requests: i64,
     pub(super) tokens: i64,
+    pub(super) requests: u32,
     pub(super) successes: u32,
+}
+
+/// An instant, and how far it is from the limiter's first, which is reckoned without the lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    instant: Instant,
+    start: Instant,
+    nanos: u64,
+}
+
+impl Moment {
+    #[inline]
+    pub(super) fn new(instant: Instant, start: Instant) -> Self {
+        Self { instant, start, nanos: nanos(instant.saturating_duration_since(start)) }
+    }
 }
 
 impl Core {
@@ -54,14 +72,14 @@ impl Core {
         let bucket = |limit, burst: Option<u64>| TokenBucket::new(limit, burst.unwrap_or(limit));
         let requests = settings.requests_per_minute;
         Self {
-            queue: Queue::new(),
-            obstacle: Bucket::Requests,
-            at: None,
-            seen: Totals::default(),
             taken: 0,
             slots: settings.max_concurrent,
             requests: requests.map(|limit| bucket(limit.into(), settings.burst.map(u64::from))),
             tokens: settings.tokens_per_minute.map(|limit| bucket(limit, settings.token_burst)),
+            seen: Totals::default(),
+            at: 0,
+            queue: Queue::new(),
+            obstacle: Bucket::Requests,
             burst: settings.burst,
             ceiling: settings.aimd.zip(requests).map(|(aimd, start)| Ceiling::new(aimd, start)),
             pacing: settings.follow_provider.then(Pacing::default),
@@ -71,27 +89,30 @@ impl Core {
     /// Brings the buckets up to date. Returns the later of `now` and what they have seen (time does not run backwards),
     /// and whether the request limit has moved.
     #[inline]
-    pub(super) fn refresh(&mut self, totals: Totals, now: Instant) -> (Instant, bool) {
+    pub(super) fn refresh(&mut self, totals: Totals, now: Moment) -> (Instant, bool) {
         let seen = mem::replace(&mut self.seen, totals);
         // First what comes back, then the refill: a debt counts from when its request went out, not from when somebody
         // next looked, and so an idle limiter has paid it off.
         self.take_back(totals.requests.wrapping_sub(seen.requests), totals.tokens.wrapping_sub(seen.tokens));
-        let at = *self.at.get_or_insert(now);
-        let elapsed = now.saturating_duration_since(at);
-        let now = if elapsed.is_zero() { at } else { now };
-        if !elapsed.is_zero() {
-            self.at = Some(now);
-            let nanos = nanos(elapsed);
-            for bucket in [&mut self.requests, &mut self.tokens].into_iter().flatten() {
-                bucket.refill(nanos);
+        let instant = match now.nanos.checked_sub(self.at) {
+            Some(elapsed) => {
+                self.at = now.nanos;
+                if let Some(bucket) = &mut self.requests {
+                    bucket.refill(elapsed);
+                }
+                if let Some(bucket) = &mut self.tokens {
+                    bucket.refill(elapsed);
+                }
+                now.instant
             }
-        }
+            None => after(now.start, Duration::from_nanos(self.at)),
+        };
         // The time until now was at the old rate.
         let successes = totals.successes.wrapping_sub(seen.successes);
         if successes > 0 {
             self.move_ceiling(|ceiling| ceiling.rise(successes));
         }
-        (now, successes > 0)
+        (instant, successes > 0)
     }
 
     /// Takes one request and its tokens, all or nothing, if it is this one's turn and there is room. Needs a
@@ -223,18 +244,15 @@ impl Core {
         self.taken - self.seen.slots
     }
 
-    fn take_back(&mut self, requests: i64, tokens: i64) {
-        if requests == 0 && tokens == 0 {
-            return;
-        }
-        if let Some(bucket) = self.requests.as_mut().filter(|_| requests != 0) {
-            bucket.give(requests);
+    fn take_back(&mut self, requests: u32, tokens: i64) {
+        if let Some(bucket) = self.requests.as_mut().filter(|_| requests > 0) {
+            bucket.give(requests.into());
         }
         if let Some(bucket) = self.tokens.as_mut().filter(|_| tokens != 0) {
             bucket.give(tokens);
         }
         if let Some(pacing) = &mut self.pacing {
-            pacing.requests.give(requests);
+            pacing.requests.give(requests.into());
             pacing.tokens.give(tokens);
         }
     }

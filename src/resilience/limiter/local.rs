@@ -7,36 +7,44 @@
 
 use super::{
     Bucket, LimitReason, LimitRefusal, RateLimit, RateLimitState, Settlement,
-    core::{Core, Obstacle, Totals},
+    core::{Core, Moment, Obstacle, Totals},
     queue::Place,
 };
 use crate::resilience::{
     LimitHint,
     sync::{
-        Mutex, MutexGuard,
+        Mutex, MutexGuard, OwnLines,
         atomic::{
             AtomicBool, AtomicI64, AtomicU32, AtomicU64,
             Ordering::{AcqRel, Acquire, Relaxed},
         },
     },
 };
-use std::{fmt, sync::PoisonError, task::Waker, time::Duration};
+use std::{
+    fmt,
+    sync::{OnceLock, PoisonError},
+    task::Waker,
+    time::Duration,
+};
 use tokio::time::Instant;
 
 /// The mark *somebody waits*, below the count of slots given back.
 const WAITING: u64 = 1;
 const SLOT: u64 = 2;
 
+#[repr(C)]
 pub(super) struct Local {
     /// Slots ever given back, and the mark [`WAITING`]. This and the next three are totals that wrap: giving back is an
     /// addition, and whoever takes next collects the difference to what the core has seen by a load.
     gate: AtomicU64,
-    requests_back: AtomicI64,
     tokens_back: AtomicI64,
+    requests_back: AtomicU32,
     successes: AtomicU32,
     /// Whether a success means anything.
     can_rise: AtomicBool,
-    core: Mutex<Core>,
+    core: OwnLines<Mutex<Core>>,
+    /// The first instant that it was asked at.
+    start: OnceLock<Instant>,
     /// The most that one request may need; `u64::MAX` where tokens are not limited.
     most_tokens: u64,
     /// Whether what is left of an estimate goes anywhere.
@@ -62,11 +70,12 @@ impl Local {
         let core = Core::new(settings);
         Self {
             gate: AtomicU64::new(0),
-            requests_back: AtomicI64::new(0),
             tokens_back: AtomicI64::new(0),
+            requests_back: AtomicU32::new(0),
             successes: AtomicU32::new(0),
             can_rise: AtomicBool::new(core.can_rise()),
-            core: Mutex::new(core),
+            core: OwnLines(Mutex::new(core)),
+            start: OnceLock::new(),
             most_tokens: settings.most_tokens().unwrap_or(u64::MAX),
             counts_tokens: settings.tokens_per_minute.is_some() || settings.follow_provider,
             settings: settings.clone(),
@@ -82,6 +91,7 @@ impl Local {
         if let Err(refusal) = self.fits_at_all(tokens) {
             return Some(Err(refusal));
         }
+        let now = self.moment(now);
         self.take(&mut self.lock(), None, tokens, now).ok().map(Ok)
     }
 
@@ -102,10 +112,10 @@ impl Local {
             return Ok(Err(refusal));
         }
         // Cloned before and dropped after the lock is held, like every waker: that may run anybody's code.
-        let waker = waker.clone();
+        let (waker, moment) = (waker.clone(), self.moment(now));
         let mut core = self.lock();
         self.gate.fetch_or(WAITING, AcqRel);
-        let answer = match self.take(&mut core, waiter.place.as_ref(), waiter.tokens, now) {
+        let answer = match self.take(&mut core, waiter.place.as_ref(), waiter.tokens, moment) {
             Ok(()) => Ok(Ok(())),
             Err(obstacle) => {
                 waiter.bucket = obstacle.bucket;
@@ -208,8 +218,14 @@ impl Local {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline]
+    fn moment(&self, now: Instant) -> Moment {
+        Moment::new(now, *self.start.get_or_init(|| now))
+    }
+
     /// Asks or tells the core something, as of `now`.
     fn with<R>(&self, now: Instant, f: impl FnOnce(&mut Core, Instant) -> R) -> R {
+        let now = self.moment(now);
         let mut core = self.lock();
         let now = self.refresh(&mut core, now);
         let result = f(&mut core, now);
@@ -219,18 +235,18 @@ impl Local {
 
     /// All buckets and the slot in one step, or nothing.
     #[inline]
-    fn take(&self, core: &mut Core, place: Option<&Place>, tokens: u32, now: Instant) -> Result<(), Obstacle> {
+    fn take(&self, core: &mut Core, place: Option<&Place>, tokens: u32, now: Moment) -> Result<(), Obstacle> {
         let now = self.refresh(core, now);
         core.admit(place, tokens, now)
     }
 
     #[inline]
-    fn refresh(&self, core: &mut Core, now: Instant) -> Instant {
+    fn refresh(&self, core: &mut Core, now: Moment) -> Instant {
         // The slots first: what came back with one is then seen too.
         let totals = Totals {
             slots: self.gate.load(Acquire) / SLOT,
-            requests: self.requests_back.load(Relaxed),
             tokens: self.tokens_back.load(Relaxed),
+            requests: self.requests_back.load(Relaxed),
             successes: self.successes.load(Relaxed),
         };
         let (now, moved) = core.refresh(totals, now);

@@ -45,7 +45,7 @@ impl Permit {
     /// The attempt is over. `Some(n)`: it spent n tokens, and the difference to the estimate is given back, or taken
     /// in addition. `None`: nobody knows, and the estimate stays.
     pub fn settle(mut self, spent: Option<u32>) {
-        self.give_back(spent.map_or(Settlement::Estimate, Settlement::Spent));
+        self.give_back(Settlement::of(spent));
     }
 
     /// Nothing was sent: request, tokens and slot all come back.
@@ -53,7 +53,7 @@ impl Permit {
         self.give_back(Settlement::Unsent);
     }
 
-    fn give_back(&mut self, settlement: Settlement) {
+    pub(super) fn give_back(&mut self, settlement: Settlement) {
         match self.0.take() {
             Some(Source::Local { limiter, tokens }) => limiter.settle(tokens, settlement),
             Some(Source::Shared(permit)) => permit.settle(settlement),
@@ -66,4 +66,13 @@ impl Drop for Permit {
     fn drop(&mut self) {
         self.give_back(Settlement::Estimate);
     }
+}
+
+/// Leave for one attempt, for one who keeps the limiter beside it and gives it back by hand: with
+/// [`Limiter::give_back`](super::Limiter::give_back).
+#[derive(Debug)]
+pub(crate) enum Taken {
+    /// So many tokens of a limiter of this process. Unlike a permit it counts no reference, which threads would share.
+    Local(u32),
+    Permit(Permit),
 }

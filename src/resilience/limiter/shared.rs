@@ -16,6 +16,13 @@ pub enum Settlement {
     Unsent,
 }
 
+impl Settlement {
+    /// An attempt is over that is known to have spent so much, if anything is known.
+    pub(crate) fn of(spent: Option<u32>) -> Self {
+        spent.map_or(Self::Estimate, Self::Spent)
+    }
+}
+
 /// A future of a [`SharedLimiter`]. Dropping it leaves the queue.
 pub type Admission = Pin<Box<dyn Future<Output = Result<Permit, LimitRefusal>> + Send>>;
 
