@@ -119,10 +119,11 @@ pub(super) async fn ask_in_order<'a, T: Take>(
             }
         }
         let at = Place { client, scope, target, options, request, retry: &retry, model };
-        // Most calls ask once; those that may ask again pay for it.
-        let asked = match options.expected.reask {
-            0 => walk.ask_once::<T>(place, at, cancel, 0).await,
-            _ => Box::pin(walk.ask_again::<T>(place, at, cancel)).await,
+        let asked = match walk.shut(target, model) {
+            Some(refused) => Err(refused),
+            // Most calls ask once; those that may ask again pay for it.
+            None if options.expected.reask == 0 => walk.ask_once::<T>(place, at, cancel, 0).await,
+            None => Box::pin(walk.ask_again::<T>(place, at, cancel)).await,
         };
         let failure = match asked {
             Ok(answer) => {
@@ -194,6 +195,14 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// The refusal of a target that is cut off, before any work is done for it.
+    fn shut(&self, target: &ReadyTarget, model: &str) -> Option<TargetFailure> {
+        // No time has gone by before the first.
+        let now = || if self.failures.is_empty() { self.started } else { Instant::now() };
+        let refusal = target.guards.breaker.as_ref()?.shut(model, now)?;
+        Some(target_failure(target, Course::default().failed(Stop::Circuit(refusal)), false))
+    }
+
     /// Tells that a target is asked because another has failed.
     fn tell_fallback(&self, place: usize, target: &ReadyTarget, model: &str) {
         let Some(failed) = self.failures.last() else { return };
@@ -236,10 +245,6 @@ impl<'a> Walk<'a> {
         before: u32,
     ) -> Result<Answer<T>, TargetFailure> {
         let Place { target, options, request, retry, model, .. } = at;
-        // Before any work is done for it.
-        if let Some(refusal) = target.guards.breaker.as_ref().and_then(|breaker| breaker.shut(model)) {
-            return Err(target_failure(target, Course::default().failed(Stop::Circuit(refusal)), false));
-        }
         let cx = T::context(model);
         capability::check(request, &*target.provider, model, cx.stream).map_err(refused)?;
         let encoded = target.provider.encode(request, &cx).map_err(refused)?;

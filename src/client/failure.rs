@@ -113,13 +113,13 @@ pub(super) struct Human(pub(super) Duration);
 
 impl fmt::Display for Human {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = self.0;
-        if time < Duration::from_secs(1) {
-            write!(f, "{} ms", time.as_millis())
-        } else if time.subsec_millis() < 50 || time >= Duration::from_secs(120) {
-            write!(f, "{} s", time.as_secs())
+        let (seconds, millis) = (self.0.as_secs(), self.0.subsec_millis());
+        if seconds == 0 {
+            write!(f, "{millis} ms")
+        } else if millis < 50 || seconds >= 120 {
+            write!(f, "{seconds} s")
         } else {
-            let tenths = (time.as_millis() + 50) / 100;
+            let tenths = seconds * 10 + u64::from((millis + 50) / 100);
             write!(f, "{}.{} s", tenths / 10, tenths % 10)
         }
     }

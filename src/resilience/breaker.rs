@@ -169,10 +169,10 @@ impl Breaker {
     /// The refusal of a circuit that is open and stays so: who is going to ask can spare the trouble of getting ready. A shared
     /// breaker says nothing until it is asked.
     #[inline]
-    pub(crate) fn shut(&self, key: &str) -> Option<CircuitRefusal> {
+    pub(crate) fn shut(&self, key: &str, now: impl FnOnce() -> Instant) -> Option<CircuitRefusal> {
         match &self.arm {
-            Arm::Single(circuit) => circuit.shut(),
-            Arm::ByKey(circuits) => circuits.find(key)?.shut(),
+            Arm::Single(circuit) => circuit.shut(now),
+            Arm::ByKey(circuits) => circuits.find(key)?.shut(now),
             Arm::Shared(_) => None,
         }
     }

@@ -8,10 +8,15 @@ use tokio::time::Instant;
 const ASLEEP: Duration = Duration::from_secs(60);
 
 /// The wall time now: the system's time when it was first asked, plus the time that tokio's clock has counted since.
-#[allow(clippy::disallowed_methods)] // the one place that reads the system clock
 pub(crate) fn wall_now() -> SystemTime {
+    wall_of(Instant::now())
+}
+
+/// The wall time at `now`, which is the present.
+#[allow(clippy::disallowed_methods)] // the one place that reads the system clock
+fn wall_of(now: Instant) -> SystemTime {
     static START: OnceLock<(SystemTime, Instant)> = OnceLock::new();
-    let (system, now) = (SystemTime::now(), Instant::now());
+    let system = SystemTime::now();
     awake(wall_from(*START.get_or_init(|| (system, now)), now), system)
 }
 
@@ -24,7 +29,7 @@ fn awake(counted: SystemTime, system: SystemTime) -> SystemTime {
 /// The wall time at `instant`.
 pub(crate) fn wall_at(instant: Instant) -> SystemTime {
     let now = Instant::now();
-    wall_from((wall_now(), now), instant)
+    wall_from((wall_of(now), now), instant)
 }
 
 /// The wall time at `instant`, when that at another one is known.
@@ -39,7 +44,7 @@ fn wall_from((wall, known): (SystemTime, Instant), instant: Instant) -> SystemTi
 /// `now + wait`, and a time that never comes where that cannot be counted.
 pub(crate) fn later(now: Instant, wait: Duration) -> Instant {
     const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
-    now.checked_add(wait.min(NEVER)).unwrap_or(now)
+    now.checked_add(wait).or_else(|| now.checked_add(NEVER)).unwrap_or(now)
 }
 
 #[cfg(all(test, not(loom)))]

@@ -91,7 +91,7 @@ impl<'a> Effective<'a> {
                     race(attempt, timer.as_mut(), cut, run.cancel).await
                 };
                 let (error, by) = match raced {
-                    Ok(Ok(output)) => return Ok((output, lease)),
+                    Ok(Ok(output)) => return Ok((output, lease.answered())),
                     Ok(Err(error)) => (error, None),
                     Err(by) => (op.interrupted(by), Some(by)),
                 };

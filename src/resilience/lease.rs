@@ -54,11 +54,18 @@ impl Lease {
     /// learns nothing of it.
     pub fn abandon(mut self, spent: Option<u32>) {
         self.end_attempt(spent);
+        self.admission = None;
     }
 
     /// Whether the call is a trial of a half-open circuit.
     pub(super) fn is_trial(&self) -> bool {
         self.admission.as_ref().is_some_and(Admission::is_trial)
+    }
+
+    /// There is an output.
+    pub(super) fn answered(mut self) -> Self {
+        self.progress.answered();
+        self
     }
 
     /// The marked retry was made.

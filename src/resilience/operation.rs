@@ -138,6 +138,11 @@ impl Progress {
         self.0.fetch_or(Self::SENT | Self::HEAD, Relaxed);
     }
 
+    /// Marks that there is an output: then there was an answer, even where the operation does not say so.
+    pub(super) fn answered(&mut self) {
+        *self.0.get_mut() |= Self::HEAD;
+    }
+
     /// Whether the request may have reached the other side.
     pub fn is_sent(&self) -> bool {
         self.0.load(Relaxed) & Self::SENT != 0

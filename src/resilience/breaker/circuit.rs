@@ -52,8 +52,8 @@ impl Circuit {
 
     /// The refusal of a circuit that is open and stays so.
     #[inline]
-    pub(super) fn shut(&self) -> Option<CircuitRefusal> {
-        if self.word().admits_all() { None } else { lock(&self.core).shut(Instant::now()) }
+    pub(super) fn shut(&self, now: impl FnOnce() -> Instant) -> Option<CircuitRefusal> {
+        if self.word().admits_all() { None } else { lock(&self.core).shut(now()) }
     }
 
     /// The clock is read only where the time matters: most successes change nothing.

@@ -7,7 +7,6 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// At most this share is added to a grown cooldown at random, so that a fleet does not try again in step.
 const JITTER: f64 = 0.1;
@@ -85,12 +84,6 @@ impl Cooldown {
     }
 }
 
-/// `now + wait`, or as late as the clock goes.
-pub(super) fn later(now: Instant, wait: Duration) -> Instant {
-    const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 3_600);
-    now.checked_add(wait).or_else(|| now.checked_add(FAR)).unwrap_or(now)
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -146,12 +139,6 @@ mod tests {
         let growth = Growth::Exponential(Exponential { multiplier: 2.0, max: SECOND });
         assert_eq!(format!("{growth:?}"), "Exponential { multiplier: 2.0, max: 1s }");
         assert_eq!(format!("{:?}", Growth::Custom(Arc::new(|_| SECOND))), "Custom(..)");
-    }
-
-    #[test]
-    fn the_longest_wait_does_not_overflow() {
-        let now = Instant::now();
-        assert!(later(now, Duration::MAX) > now + Duration::from_secs(365 * 24 * 3_600));
     }
 
     proptest! {

@@ -2,8 +2,9 @@
 
 use super::{
     CircuitChange, CircuitRefusal, CircuitState, FailureEvidence, Hand, Outcome, RefusalReason, admission::Ticket,
-    cooldown::later, settings::Rules, tripping::Counter,
+    settings::Rules, tripping::Counter,
 };
+use crate::resilience::clock::later;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

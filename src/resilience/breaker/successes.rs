@@ -77,4 +77,14 @@ mod tests {
         assert!(successes.count(1, late));
         assert_eq!(successes.take(1), 1, "those of the generation before are not among them");
     }
+    #[test]
+    fn more_than_can_be_counted_ahead_takes_the_lock() {
+        let start = Instant::now();
+        let successes = Successes::new(start, 1_000);
+        successes.ahead.store(tag(3) | (MOST - 1), Ordering::Relaxed);
+        assert!(successes.count(3, start));
+        assert!(!successes.count(3, start), "it would run into the generation");
+        assert_eq!(successes.take(3), MOST);
+        assert!(successes.count(3, start));
+    }
 }

@@ -64,17 +64,17 @@ async fn opens_cools_down_and_closes_on_tokios_clock() {
 async fn who_asks_whether_it_is_shut_takes_no_trial() {
     for settings in [CircuitBreaker::consecutive(1), CircuitBreaker::consecutive(1).isolate_by_model(true)] {
         let breaker = built(&settings.cooldown(10 * SECOND));
-        assert!(breaker.shut("m").is_none(), "closed, or not known");
+        assert!(breaker.shut("m", Instant::now).is_none(), "closed, or not known");
         call(&breaker, "m", BAD);
-        assert_eq!(breaker.shut("m"), breaker.admit("m").await.err());
+        assert_eq!(breaker.shut("m", Instant::now), breaker.admit("m").await.err());
         tokio::time::advance(10 * SECOND).await;
-        assert!(breaker.shut("m").is_none(), "somebody may try");
+        assert!(breaker.shut("m", Instant::now).is_none(), "somebody may try");
         assert_eq!(breaker.state_for("m"), CircuitState::Open);
         let trial = breaker.admit("m").await.expect("nobody has taken it");
-        assert!(trial.is_trial() && breaker.shut("m").is_none(), "whoever asks is told of the trial");
+        assert!(trial.is_trial() && breaker.shut("m", Instant::now).is_none(), "whoever asks is told of the trial");
         breaker.record(trial, Outcome::Success);
         breaker.hold_open_for("m");
-        assert_eq!(breaker.shut("m").map(|refusal| refusal.reason), Some(RefusalReason::HeldOpen));
+        assert_eq!(breaker.shut("m", Instant::now).map(|refusal| refusal.reason), Some(RefusalReason::HeldOpen));
     }
 }
 

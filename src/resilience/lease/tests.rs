@@ -197,3 +197,20 @@ async fn the_tag_of_the_last_failure_is_kept_for_refusals() {
     let refusal = target.breaker.admit("").await.expect_err("open");
     assert_eq!((refusal.last_label, refusal.last_tag), (Some("overloaded"), Some(529)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_given_up_has_spent_what_is_known_and_says_nothing_of_the_target() {
+    let target = shaky();
+    let lease = target.lease().await;
+    lease.progress.sent();
+    advance(60 * SECOND).await; // silence enough, were it cut off
+    lease.abandon(Some(25));
+    assert_eq!(target.limiter.state().in_flight, 0);
+    assert_eq!(target.failures(), BTreeMap::from([("before", 1)]));
+    assert_eq!(target.breaker.state(), CircuitState::Closed);
+
+    let lease = target.lease().await;
+    lease.progress.head();
+    lease.abandon(Some(25));
+    assert_eq!(target.left().1, 75, "of 100 tokens, 60 of which were reserved");
+}

@@ -3,11 +3,11 @@
 use super::{
     Bucket, RateLimit, RateLimitState,
     aimd::Ceiling,
-    bucket::{TokenBucket, after},
+    bucket::TokenBucket,
     pacing::{Heard, Pacing},
     queue::{Place, Queue},
 };
-use crate::resilience::{LimitHint, window::nanos};
+use crate::resilience::{LimitHint, clock::later, window::nanos};
 use std::{mem, time::Duration};
 use tokio::time::Instant;
 
@@ -34,6 +34,8 @@ pub(super) struct Core {
     ceiling: Option<Ceiling>,
     pacing: Option<Pacing>,
 }
+
+const _: () = assert!(mem::offset_of!(Core, queue) + 16 <= 128, "with the lock before it, it no longer fits");
 
 /// Why not now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -63,7 +65,7 @@ pub(super) struct Moment {
 impl Moment {
     #[inline]
     pub(super) fn new(instant: Instant, start: Instant) -> Self {
-        Self { instant, start, nanos: nanos(instant.saturating_duration_since(start)) }
+        Self { instant: instant.max(start), start, nanos: nanos(instant.saturating_duration_since(start)) }
     }
 }
 
@@ -105,7 +107,7 @@ impl Core {
                 }
                 now.instant
             }
-            None => after(now.start, Duration::from_nanos(self.at)),
+            None => later(now.start, Duration::from_nanos(self.at)),
         };
         // The time until now was at the old rate.
         let successes = totals.successes.wrapping_sub(seen.successes);

@@ -32,6 +32,7 @@ use tokio::time::Instant;
 const WAITING: u64 = 1;
 const SLOT: u64 = 2;
 
+/// In this order, so that the core's lines part what each attempt writes from what it only reads.
 #[repr(C)]
 pub(super) struct Local {
     /// Slots ever given back, and the mark [`WAITING`]. This and the next three are totals that wrap: giving back is an

@@ -1,6 +1,7 @@
 //! The provider's word on its own limits, as bounds on what goes out.
 
-use super::bucket::{TokenBucket, after};
+use super::bucket::TokenBucket;
+use crate::resilience::clock::later;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -40,7 +41,7 @@ impl Word {
         if let Some(bucket) = bucket {
             bucket.lower_to(heard.remaining);
         }
-        let Some(until) = heard.reset.map(|reset| after(now, reset)) else { return };
+        let Some(until) = heard.reset.map(|reset| later(now, reset)) else { return };
         if heard.remaining == 0 {
             self.closed_until = self.closed_until.max(Some(until));
             self.allowance = None;

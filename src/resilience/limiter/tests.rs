@@ -407,11 +407,15 @@ fn while_the_provider_wants_silence_nothing_is_left() -> Result<(), ConfigError>
 
 #[test]
 fn who_needs_no_tokens_does_not_wait_for_them() -> Result<(), ConfigError> {
-    let limiter = RateLimit::new().requests_per_minute(60).tokens_per_minute(600).build()?;
+    let limiter = RateLimit::new().requests_per_minute(60).burst(2).tokens_per_minute(600).build()?;
     let now = Instant::now();
     now_or_never(&limiter, 600, now).map(|permit| permit.settle(Some(6_000))).unwrap_or_default();
     assert!(now_or_never(&limiter, 1, now).is_none());
     assert!(now_or_never(&limiter, 0, now).is_some());
+    // Nor once it waits for its request.
+    let mut waiter = Waiting::new(&limiter, 0, 0, now);
+    assert!(waiter.poll(now).is_none());
+    assert_eq!((waiter.ticket.bucket(), waiter.again_at), (Bucket::Requests, Some(now + secs(1))));
     Ok(())
 }
 
@@ -503,6 +507,20 @@ fn time_that_runs_backwards_refills_nothing_twice() -> Result<(), ConfigError> {
     let start = Instant::now();
     let admitted = (0..10).filter(|i| now_or_never(&limiter, 0, start + secs(5 * (i % 2))).is_some()).count();
     assert_eq!(admitted, 2, "the burst, and one in five seconds");
+    Ok(())
+}
+
+#[test]
+fn who_comes_with_an_older_time_is_told_to_come_back_when_it_is_true() -> Result<(), ConfigError> {
+    let limiter = RateLimit::new().requests_per_minute(60).burst(1).build()?;
+    let start = Instant::now() + secs(60);
+    // Older than the first time of all, and than the last.
+    for (newest, older) in [(start, start - secs(5)), (start + secs(30), start + secs(20))] {
+        assert!(now_or_never(&limiter, 0, newest).is_some());
+        let mut waiter = Waiting::new(&limiter, 0, 0, older);
+        assert!(waiter.poll(older).is_none());
+        assert_eq!(waiter.again_at, Some(newest + secs(1)));
+    }
     Ok(())
 }
 

@@ -18,6 +18,17 @@ async fn a_run_that_fails_and_then_succeeds_is_one_success() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_output_is_an_answer_whatever_the_operation_has_told_of_it() {
+    for step in [DONE, DONE.head()] {
+        let fleet = Arc::new(Fleet::default());
+        let (_, lease) = Bench::new(0).fleet(&fleet).run(Run::default(), &mut Script::new([step])).await.expect("done");
+        sleep(60 * SECOND).await; // used for longer than a silence may be
+        drop(lease);
+        assert_eq!(fleet.outcomes(), [Outcome::Released]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_last_failure_is_the_evidence() {
     for (steps, outcome) in [
         (vec![WRONG], Outcome::Released),
