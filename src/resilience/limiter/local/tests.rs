@@ -38,6 +38,13 @@ fn successes_are_counted_only_while_they_raise_the_limit() {
     assert_eq!((counted(), counted()), (1, 1), "the first has reached the maximum");
     limiter.throttled(now);
     assert_eq!(counted(), 2);
+    // Whoever takes next has seen it too.
+    let limiter = adaptive(59, 60);
+    for _ in 0..3 {
+        limiter.succeeded();
+        assert!(limiter.try_now(0, now).is_some_and(|answer| answer.is_ok()));
+    }
+    assert_eq!(limiter.successes.load(Relaxed), 1);
     let fixed = Local::new(&RateLimit::new().requests_per_minute(60));
     fixed.succeeded();
     assert_eq!(fixed.successes.load(Relaxed), 0);
