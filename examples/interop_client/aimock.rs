@@ -71,7 +71,7 @@ fn scenarios(provider: &str) -> Vec<Scenario> {
             ..Scenario::new(
                 "429 once, come back in 1 s",
                 "limited once",
-                Expected { attempts: 2, ..Expected::answer(text("Now there is room.")) },
+                Expected { end: Ok(text("Now there is room.")), attempts: 2 },
             )
         },
         Scenario::error("a bad request", Code::InvalidRequest, false),

@@ -11,8 +11,6 @@ pub(crate) type Outcome = Result<Reply, LlmError>;
 pub(crate) struct Expected {
     pub end: Result<Answer, ErrorCode>,
     pub attempts: usize,
-    /// Whether the server may close a connection that was idle just as a request goes out on it.
-    pub may_hang_up: bool,
 }
 
 /// What should be in a reply; what is not set may be anything.
@@ -28,30 +26,23 @@ pub(crate) struct Answer {
 impl Expected {
     /// A reply with this in it, at the first attempt.
     pub(crate) fn answer(answer: Answer) -> Self {
-        Self { end: Ok(answer), attempts: 1, may_hang_up: false }
+        Self { end: Ok(answer), attempts: 1 }
     }
 
     /// Any reply, after so many attempts.
     pub(crate) fn any_answer(attempts: usize) -> Self {
-        Self { end: Ok(Answer::default()), attempts, may_hang_up: false }
+        Self { end: Ok(Answer::default()), attempts }
     }
 
     /// An error of this code, after so many attempts.
     pub(crate) fn error(code: ErrorCode, attempts: usize) -> Self {
-        Self { end: Err(code), attempts, may_hang_up: false }
-    }
-
-    /// The same of a server that keeps idle connections for a few seconds only: a request that met the end of one was sent
-    /// again, and that attempt does not count.
-    pub(crate) fn or_hung_up(self) -> Self {
-        Self { may_hang_up: true, ..self }
+        Self { end: Err(code), attempts }
     }
 
     /// What is not as it should be.
     pub(crate) fn problems(&self, outcome: &Outcome) -> Vec<String> {
         let mut problems = Vec::new();
-        let hung_up = if self.may_hang_up { hung_up(outcome) } else { 0 };
-        compare(&mut problems, "attempts", &(attempts(outcome) - hung_up), &self.attempts);
+        compare(&mut problems, "attempts", &attempts(outcome), &self.attempts);
         match (&self.end, outcome) {
             (Ok(answer), Ok(reply)) => answer.compare(&mut problems, reply),
             (Err(code), Err(error)) => compare(&mut problems, "code", &error.code(), &Some(*code)),
@@ -97,15 +88,6 @@ pub(crate) fn attempts(outcome: &Outcome) -> usize {
         Ok(reply) => reply.attempts().len() + 1,
         Err(error) => error.attempts().len().max(1),
     }
-}
-
-/// How many of them met the end of their connection and were followed by another.
-fn hung_up(outcome: &Outcome) -> usize {
-    let before = match outcome {
-        Ok(reply) => reply.attempts(),
-        Err(error) => error.attempts().split_last().map_or(&[][..], |(_, before)| before),
-    };
-    before.iter().filter(|attempt| attempt.error.code == Some(ErrorCode::ConnectionInterrupted)).count()
 }
 
 /// Notes it where the two differ.

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LIMIT: u32 = 24;
 
 pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Fault> {
-    let client = subject.client(PATIENCE, 1)?;
+    let client = subject.client(PATIENCE, 0)?;
     let mut said = Vec::new();
     for way in Way::BOTH {
         said.push(converse(subject, &client, way, report).await?);
@@ -73,11 +73,11 @@ async fn converse(subject: &Subject, client: &Client, way: Way, report: &mut Rep
     said.push(words(&outcome));
 
     let (outcome, mut problems) = ask(Call::user("word ".repeat(6_000))).await;
-    problems.extend(Expected::error(ErrorCode::ContextLengthExceeded, 1).or_hung_up().problems(&outcome));
+    problems.extend(Expected::error(ErrorCode::ContextLengthExceeded, 1).problems(&outcome));
     report.scenario(&way.name("too long a prompt"), &outcome, &problems);
 
     let (outcome, mut problems) = way.ask(&subject.with_wrong_key().client(PATIENCE, 1)?, "Hello?").await;
-    problems.extend(Expected::error(ErrorCode::Authentication, 1).or_hung_up().problems(&outcome));
+    problems.extend(Expected::error(ErrorCode::Authentication, 1).problems(&outcome));
     report.scenario(&way.name("a wrong key"), &outcome, &problems);
     Ok(said)
 }
@@ -96,7 +96,7 @@ async fn extract(subject: &Subject, client: &Client, way: Way, report: &mut Repo
         "anthropic" => {
             tools::extract_in_vain(client, way, report).await;
             // A model that has no format for it is made to call a tool in its place. The server answers to any name.
-            let caller = subject.with_model("claude-sonnet-4").client(PATIENCE, 1)?;
+            let caller = subject.with_model("claude-sonnet-4").client(PATIENCE, 0)?;
             tools::extract(&caller, way, Mind::Own, who, report).await;
         }
         _ => tools::extract(client, way, Mind::Own, who, report).await,
@@ -112,7 +112,7 @@ fn words(outcome: &Outcome) -> Said {
 
 /// What is wrong with an answer of this model.
 fn answered(outcome: &Outcome) -> Vec<String> {
-    let mut problems = Expected::answer(Answer::default()).or_hung_up().problems(outcome);
+    let mut problems = Expected::answer(Answer::default()).problems(outcome);
     let Ok(reply) = outcome else { return problems };
     if !matches!(reply.finish_reason(), FinishReason::Stop | FinishReason::Length) {
         problems.push(format!("finish reason {:?}", reply.finish_reason()));

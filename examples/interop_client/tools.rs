@@ -104,7 +104,7 @@ fn told(outcome: &Outcome, mind: Mind, canned: &'static str) -> Vec<String> {
         let answer = Answer { text: Some(canned), finish: Some(FinishReason::Stop), ..Answer::default() };
         return Expected::answer(answer).problems(outcome);
     }
-    let mut problems = Expected::answer(Answer::default()).or_hung_up().problems(outcome);
+    let mut problems = Expected::answer(Answer::default()).problems(outcome);
     if let Ok(reply) = outcome {
         if !matches!(reply.finish_reason(), FinishReason::Stop | FinishReason::Length) {
             problems.push(format!("finish reason {:?}", reply.finish_reason()));
@@ -151,7 +151,7 @@ pub(crate) async fn extract(client: &Client, way: Way, mind: Mind, call: Call, r
 /// them.
 pub(crate) async fn extract_in_vain(client: &Client, way: Way, report: &mut Report) {
     let (outcome, mut problems, _) = ask_who(client, way, who()).await;
-    problems.extend(Expected::error(ErrorCode::JsonParseFailed, 1).or_hung_up().problems(&outcome));
+    problems.extend(Expected::error(ErrorCode::JsonParseFailed, 1).problems(&outcome));
     report.scenario(&way.name("a type that it takes no notice of"), &outcome, &problems);
 }
 

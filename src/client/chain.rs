@@ -197,7 +197,7 @@ impl<'a> Walk<'a> {
 
     /// The refusal of a target that is cut off, before any work is done for it.
     fn shut(&self, target: &ReadyTarget, model: &str) -> Option<TargetFailure> {
-        // No time has gone by before the first.
+        // Before the first, nothing has gone by but the check of the call.
         let now = || if self.failures.is_empty() { self.started } else { Instant::now() };
         let refusal = target.guards.breaker.as_ref()?.shut(model, now)?;
         Some(target_failure(target, Course::default().failed(Stop::Circuit(refusal)), false))

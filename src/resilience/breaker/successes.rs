@@ -77,6 +77,7 @@ mod tests {
         assert!(successes.count(1, late));
         assert_eq!(successes.take(1), 1, "those of the generation before are not among them");
     }
+
     #[test]
     fn more_than_can_be_counted_ahead_takes_the_lock() {
         let start = Instant::now();
