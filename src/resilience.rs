@@ -78,6 +78,7 @@ mod engine;
 mod failed;
 mod guards;
 mod hint;
+mod holding;
 mod lease;
 mod limiter;
 mod operation;
@@ -96,7 +97,7 @@ pub use breaker::{
 };
 pub use budget::{Budget, BudgetMark, RetryBudget, RetryBudgetState, SharedBudget};
 pub use closure::{Cause, PolicyError, RetryNotice};
-pub(crate) use engine::execute;
+pub(crate) use engine::Engine;
 pub(crate) use failed::Course;
 pub use failed::{Decision, Failed, Stop, Tried};
 pub use guards::{Guard, Guards};

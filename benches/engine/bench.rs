@@ -233,6 +233,7 @@ fn time(run: &mut impl FnMut(), calls: u32) -> Duration {
 }
 
 /// Polls a future until it is ready, without a runtime's scheduler around it.
+#[inline] // or each future would be moved once more than by who awaits it
 pub(crate) fn spin<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());

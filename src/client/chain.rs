@@ -14,7 +14,7 @@ use crate::chat::{AnsweredBy, Reply, Request, Usage};
 use crate::observe::EventKind;
 use crate::record::{Attempt, ErrorCode, ErrorKind, TargetAttempt};
 use crate::resilience::clock::later;
-use crate::resilience::{Cancel, Course, End, Lease, LimitHint, Retry, Run, Stop, execute};
+use crate::resilience::{Cancel, Course, End, Engine, Lease, LimitHint, Retry, Run, Stop};
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -253,10 +253,10 @@ impl<'a> Walk<'a> {
         self.check_queue(place, target, cost, end)?;
         let run = Run { retry: Some(retry), timeout: options.timeout, end, cancel, cost, key: model };
         let mut op = TargetOperation::<T>::new(at, encoded).after(before);
-        let mut course = Course::default();
-        let random = &self.client.random;
-        match execute(&target.guards, retry, target.timeout, random, run, &mut op, &mut course).await {
-            Ok((output, lease)) => {
+        let engine = Engine::new(retry, target.timeout, &self.client.random, run);
+        let (mut lease, mut course) = (Lease::new(&target.guards, Instant::now()), Course::default());
+        match engine.execute(lease.holding(), &mut op, &mut course).await {
+            Ok(output) => {
                 let before = course.tried.into_iter().map(record).collect();
                 Ok(Answer { output, lease, attempts: op.attempts(), sent: op.into_kept(), before })
             }

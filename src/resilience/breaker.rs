@@ -38,7 +38,7 @@ pub use shared::{SharedBreaker, SharedTicket};
 pub use tripping::Tripping;
 
 use self::{
-    admission::{Held, LocalGuard, SharedGuard},
+    admission::{Held, LocalGuard, SharedGuard, Ticket},
     changes::Changes,
     circuit::Circuit,
     keyed::Keyed,
@@ -139,9 +139,9 @@ impl Breaker {
 
     /// Admission by a circuit that admits all.
     #[inline]
-    fn admit_freely(&self) -> Option<Admission> {
+    pub(crate) fn admit_freely(&self) -> Option<Admission> {
         let Arm::Single(circuit) = &self.arm else { return None };
-        circuit.admit_freely().map(|ticket| Admission(Held::Free(ticket)))
+        circuit.admit_freely().map(|generation| Admission(Held::Free(generation)))
     }
 
     /// Admission where it takes a lock, a look-up or a wait.
@@ -152,7 +152,7 @@ impl Breaker {
                 if ticket.trial {
                     LocalGuard::admission(Arc::clone(circuit), ticket)
                 } else {
-                    Admission(Held::Free(ticket))
+                    Admission(Held::Free(ticket.generation))
                 }
             })),
             Arm::ByKey(circuits) => {
@@ -191,7 +191,9 @@ impl Breaker {
     #[inline]
     pub(crate) fn record_by(&self, admission: Admission, outcome: Outcome, now: impl FnOnce() -> Instant) {
         match (admission.0, &self.arm) {
-            (Held::Free(ticket), Arm::Single(circuit)) => circuit.settle(ticket, outcome, now),
+            (Held::Free(generation), Arm::Single(circuit)) => {
+                circuit.settle(Ticket { generation, trial: false }, outcome, now);
+            }
             (Held::Free(_), _) => {} // of another breaker
             (Held::Local(guard), _) => guard.settle(outcome, now),
             (Held::Shared(guard), _) => guard.settle(outcome),

@@ -105,13 +105,19 @@ impl Limiter {
         self.acquire_by(tokens, false)
     }
 
-    async fn acquire_by(&self, tokens: u32, may_wait: bool) -> Result<Permit, LimitRefusal> {
-        let now = Instant::now();
-        match self.try_acquire_at(tokens, now) {
-            Some(answer) => answer,
-            // In a box: whoever need not wait does not carry what waiting takes.
-            None => Box::pin(self.wait(tokens, may_wait, now)).await,
-        }
+    fn acquire_by(&self, tokens: u32, may_wait: bool) -> impl Future<Output = Result<Permit, LimitRefusal>> + Send {
+        // In a box, once it is needed: whoever need not wait does not carry what waiting takes.
+        let mut waiting = None;
+        poll_fn(move |cx| {
+            if waiting.is_none() {
+                let now = Instant::now();
+                if let Some(answer) = self.try_acquire_at(tokens, now) {
+                    return Poll::Ready(answer);
+                }
+                waiting = Some(Box::pin(self.wait(tokens, may_wait, now)));
+            }
+            waiting.as_mut().map_or(Poll::Pending, |waiting| waiting.as_mut().poll(cx))
+        })
     }
 
     async fn wait(&self, tokens: u32, may_wait: bool, now: Instant) -> Result<Permit, LimitRefusal> {

@@ -1,11 +1,13 @@
 //! Resilience around any async operation.
 
 use super::closure::{FnOperation, PolicyError, RetryNotice};
+use super::engine::Engine;
 use super::failed::Course;
+use super::holding::Holding;
 use super::race::Cancel;
 use super::{
     AttemptInfo, Breaker, Budget, CircuitBreaker, Classify, End, Failed, Guard, Guards, Lease, Limiter, Operation,
-    Random, RateLimit, Retry, RetryBudget, Run, Verdict, clock::later, engine,
+    Random, RateLimit, Retry, RetryBudget, Run, Verdict, clock::later,
 };
 use crate::record::{ConfigError, Problems};
 use std::fmt;
@@ -203,6 +205,10 @@ impl<C> Policy<C> {
         }
     }
 
+    fn engine<'a>(&'a self, run: Run<'a>) -> Engine<'a> {
+        Engine::new(&self.retry, self.timeout, &self.random, run)
+    }
+
     #[cfg(any(feature = "reqwest-middleware", feature = "tower"))]
     pub(crate) fn retry_settings(&self) -> &Retry {
         &self.retry
@@ -247,10 +253,11 @@ impl<C: Sync> Policy<C> {
         run: Run<'_>,
         op: &mut O,
     ) -> Result<(O::Output, Lease), Failed<O::Error>> {
-        let mut course = Course::default();
-        engine::execute(&self.guards, &self.retry, self.timeout, &self.random, run, op, &mut course)
-            .await
-            .map_err(|stop| course.failed(stop))
+        let (mut lease, mut course) = (Lease::new(&self.guards, Instant::now()), Course::default());
+        match self.engine(run).execute(lease.holding(), op, &mut course).await {
+            Ok(output) => Ok((output, lease)),
+            Err(stop) => Err(course.failed(stop)),
+        }
     }
 
     /// Runs a closure until it succeeds or the policy gives up.
@@ -268,12 +275,13 @@ impl<C: Sync> Policy<C> {
     {
         self.check().map_err(PolicyError::Config)?;
         let mut op = FnOperation::new(operation, &self.classify, self.on_retry.as_deref());
-        match self.execute(self.new_run(), &mut op).await {
-            Ok((output, lease)) => {
-                lease.succeed(None);
+        let (mut holding, mut course) = (Holding::new(&*self.guards, Instant::now()), Course::default());
+        match self.engine(self.new_run()).execute(&mut holding, &mut op, &mut course).await {
+            Ok(output) => {
+                holding.succeed(Instant::now, None);
                 Ok(output)
             }
-            Err(failed) => Err(PolicyError::Failed(failed)),
+            Err(stop) => Err(PolicyError::Failed(course.failed(stop))),
         }
     }
 }

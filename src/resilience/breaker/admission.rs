@@ -68,7 +68,7 @@ impl Admission {
     /// Whether this call decides if the circuit closes. A trial makes one attempt and does not queue.
     pub fn is_trial(&self) -> bool {
         match &self.0 {
-            Held::Free(ticket) => ticket.trial,
+            Held::Free(_) => false,
             Held::Local(guard) => guard.ticket.trial,
             Held::Shared(guard) => guard.ticket.trial,
         }
@@ -77,8 +77,8 @@ impl Admission {
 
 #[derive(Debug)]
 pub(super) enum Held {
-    /// By the closed, only circuit of a breaker.
-    Free(Ticket),
+    /// By the closed, only circuit of a breaker, in this generation.
+    Free(u64),
     /// For a trial, or by the circuit of one model.
     Local(LocalGuard),
     Shared(Box<SharedGuard>),

@@ -36,16 +36,16 @@ impl Circuit {
         Self { word: AtomicU64::new(core.word().0), successes, core: Mutex::new(core), key, changes }
     }
 
-    /// Admission by a circuit that admits all: no lock, no clock.
+    /// Admission by a circuit that admits all, in this generation: no lock, no clock.
     #[inline]
-    pub(super) fn admit_freely(&self) -> Option<Ticket> {
+    pub(super) fn admit_freely(&self) -> Option<u64> {
         let word = self.word();
-        word.admits_all().then(|| Ticket { generation: word.generation(), trial: false })
+        word.admits_all().then(|| word.generation())
     }
 
     pub(super) fn admit(&self, now: Instant) -> Result<Ticket, CircuitRefusal> {
         match self.admit_freely() {
-            Some(ticket) => Ok(ticket),
+            Some(generation) => Ok(Ticket { generation, trial: false }),
             None => self.step(|core| core.admit(now)),
         }
     }

@@ -1,13 +1,14 @@
 //! What follows from a failed attempt: what it gives back, and whether another is made.
 
-use super::Effective;
+use super::Engine;
 use crate::resilience::clock::later;
-use crate::resilience::lease::Lease;
-use crate::resilience::{Advice, End, Interrupt, Operation, Stop, Verdict, backoff};
+use crate::resilience::holding::Holding;
+use crate::resilience::{Advice, Decision, End, Guards, Interrupt, Operation, Signal, Stop, Verdict, backoff};
+use std::ops::Deref;
 use std::time::Duration;
 use tokio::time::Instant;
 
-impl Effective<'_> {
+impl Engine<'_> {
     /// Whether the attempt was cut off for want of time or interest rather than by its own timeout: that says something
     /// about the target only where it was silent for long.
     pub(super) fn was_cut_short(&self, by: Option<Interrupt>, cut: Option<(Instant, Interrupt)>) -> bool {
@@ -21,16 +22,16 @@ impl Effective<'_> {
     }
 
     /// Gives back what a failed attempt held, before any wait, and lets the limiter learn from it.
-    pub(super) fn settle_failed<O: Operation>(
+    pub(super) fn settle_failed<O: Operation, G: Deref<Target = Guards>>(
         &self,
-        lease: &mut Lease,
+        holding: &mut Holding<G>,
         op: &mut O,
         error: &O::Error,
         verdict: &Verdict,
         end: Instant,
     ) {
-        lease.end_attempt(op.spent(error));
-        let Some(limiter) = &lease.guards.limiter else { return };
+        holding.end_attempt(op.spent(error));
+        let Some(limiter) = &holding.guards.limiter else { return };
         if verdict.throttled {
             limiter.throttled_at(end);
         }
@@ -43,6 +44,18 @@ impl Effective<'_> {
             {
                 limiter.hold_until(later(end, wait));
             }
+        }
+    }
+
+    /// Tells what was decided.
+    pub(super) fn tell<O: Operation>(&self, op: &O, index: u32, error: &O::Error, next: Decision) {
+        match next {
+            Decision::Retry { after: delay, advised } => {
+                let (retry, max_retries) = (index.saturating_add(1), self.retry.max_retries);
+                op.observe(Signal::RetryScheduled { retry, max_retries, delay, advised, error });
+            }
+            Decision::Stop(Stop::Budget) => op.observe(Signal::BudgetExhausted { error }),
+            Decision::Stop(_) => {}
         }
     }
 

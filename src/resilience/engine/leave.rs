@@ -1,19 +1,19 @@
 //! Leave for an attempt: from the circuit, the limiter's queue and the clock. All of it may wait, and by the run's one timer.
 
-use super::Effective;
+use super::Engine;
 use crate::resilience::answer::Answer;
-use crate::resilience::lease::Lease;
+use crate::resilience::holding::Holding;
 use crate::resilience::limiter::{Permit, Taken, Turn};
 use crate::resilience::race::{Timer, poll_timer, race};
-use crate::resilience::{Admission, BudgetMark, End, Guards, Interrupt, Operation, Progress, Signal, Stop};
+use crate::resilience::{BudgetMark, End, Guards, Interrupt, Operation, Signal, Stop};
 use std::future::poll_fn;
+use std::ops::Deref;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::Duration;
 use tokio::time::Instant;
 
-impl Effective<'_> {
+impl Engine<'_> {
     /// Whether there is still time for an attempt of at least `least`, and anyone who wants it.
     pub(super) fn check_time(&self, now: Instant, least: Duration) -> Result<(), Stop> {
         if self.run.cancel.is_cancelled() {
@@ -38,42 +38,27 @@ impl Effective<'_> {
         answer.map_err(|_| Stop::Deadline)
     }
 
-    /// What a run holds before its first attempt.
-    pub(super) fn lease(&self, guards: &Arc<Guards>, admission: Option<Admission>, now: Instant) -> Lease {
-        Lease {
-            guards: Arc::clone(guards),
-            admission,
-            permit: None,
-            mark: None,
-            progress: Progress::default(),
-            attempt_started: now,
-            timeout: self.timeout,
-            max_advised: self.retry.max_retry_after,
-        }
-    }
-
     /// Takes the limiter's permit if it can be had at once; whether there is nothing to wait for.
-    pub(super) fn take(&self, guards: &Guards, lease: &mut Lease, now: Instant) -> Result<bool, Stop> {
-        let Some(limiter) = &guards.limiter else { return Ok(true) };
+    pub(super) fn take<G: Deref<Target = Guards>>(&self, holding: &mut Holding<G>, now: Instant) -> Result<bool, Stop> {
+        let Some(limiter) = &holding.guards.limiter else { return Ok(true) };
         let Some(answer) = limiter.take_at(self.run.cost, now) else { return Ok(false) };
-        lease.permit = Some(answer.map_err(Stop::Limit)?);
+        holding.permit = Some(answer.map_err(Stop::Limit)?);
         Ok(true)
     }
 
     /// Everything before an attempt that has waited, or has to: the limiter's permit, the time that is left, the circuit again.
-    pub(super) async fn prepare<O: Operation>(
+    pub(super) async fn prepare<O: Operation, G: Deref<Target = Guards>>(
         &self,
-        guards: &Guards,
-        lease: &mut Lease,
+        holding: &mut Holding<G>,
         now: Instant,
         mut timer: Timer<'_>,
         op: &mut O,
     ) -> Result<Instant, Stop> {
-        let waited = self.acquire(guards, lease, now, timer.as_mut(), op).await?;
+        let waited = self.acquire(holding, now, timer.as_mut(), op).await?;
         let mut now = if waited { Instant::now() } else { now };
         // Also after the wait for a retry: a thread that was held up may have overslept it.
         self.check_time(now, self.retry.min_attempt_time)?;
-        self.recheck(guards, lease, &mut now, timer).await?;
+        self.recheck(holding, &mut now, timer).await?;
         Ok(now)
     }
 
@@ -90,36 +75,34 @@ impl Effective<'_> {
     }
 
     /// A run that has waited asks the circuit again, where that is configured. The new admission replaces the old one.
-    async fn recheck(
+    async fn recheck<G: Deref<Target = Guards>>(
         &self,
-        guards: &Guards,
-        lease: &mut Lease,
+        holding: &mut Holding<G>,
         now: &mut Instant,
         timer: Timer<'_>,
     ) -> Result<(), Stop> {
-        if let Some(breaker) = guards.breaker.as_ref().filter(|breaker| breaker.recheck())
-            && !lease.is_trial()
+        if let Some(breaker) = holding.guards.breaker.as_ref().filter(|breaker| breaker.recheck())
+            && !holding.is_trial()
         {
             let asked = self.asked(breaker.admit_at(self.run.key, *now), now, timer).await?;
-            lease.admission = Some(asked.map_err(Stop::Circuit)?);
+            holding.admission = Some(asked.map_err(Stop::Circuit)?);
         }
         Ok(())
     }
 
     /// Takes the limiter's permit; whether it had to wait for it.
-    async fn acquire<O: Operation>(
+    async fn acquire<O: Operation, G: Deref<Target = Guards>>(
         &self,
-        guards: &Guards,
-        lease: &mut Lease,
+        holding: &mut Holding<G>,
         now: Instant,
         mut timer: Timer<'_>,
         op: &mut O,
     ) -> Result<bool, Stop> {
-        if self.take(guards, lease, now)? {
+        if self.take(holding, now)? {
             return Ok(false);
         }
-        let Some(limiter) = &guards.limiter else { return Ok(false) };
-        let mut ticket = limiter.ticket(self.run.cost, !lease.is_trial(), now);
+        let Some(limiter) = &holding.guards.limiter else { return Ok(false) };
+        let mut ticket = limiter.ticket(self.run.cost, !holding.is_trial(), now);
         let end = self.run.end.map(End::at);
         // The call's own timer serves its place in the queue, the queue's bound and the deadline.
         let turn = poll_fn(|cx| {
@@ -140,7 +123,7 @@ impl Effective<'_> {
             Ok(answer) => answer?,
             Err(_) => return Err(Stop::Cancelled),
         };
-        lease.permit = Some(Taken::Permit(permit));
+        holding.permit = Some(Taken::Permit(permit));
         op.observe(Signal::RateLimited { waited: now.elapsed(), bucket: ticket.bucket() });
         Ok(true)
     }

@@ -9,10 +9,11 @@ mod told;
 use super::*;
 use crate::resilience::{
     Advice, Breaker, Budget, Cancel, ChangeSink, ChangeSubscription, CircuitRefusal, CircuitState, Failed, Jitter,
-    LimitHint, Limiter, Outcome, RateLimit, RefusalReason, RetryBudget, SharedBreaker, SharedTicket, Verdict,
+    Lease, LimitHint, Limiter, Outcome, RateLimit, RefusalReason, RetryBudget, SharedBreaker, SharedTicket, Verdict,
 };
 use futures_core::future::BoxFuture;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use tokio::time::sleep;
@@ -245,10 +246,13 @@ impl Bench {
     }
 
     async fn run(&self, run: Run<'_>, op: &mut Script) -> Ran {
-        let mut course = Course::default();
-        execute(&self.guards, &self.retry, self.timeout, &Random::seeded(1), run, op, &mut course)
-            .await
-            .map_err(|stop| course.failed(stop))
+        let random = Random::seeded(1);
+        let engine = Engine::new(&self.retry, self.timeout, &random, run);
+        let (mut lease, mut course) = (Lease::new(&self.guards, Instant::now()), Course::default());
+        match engine.execute(lease.holding(), op, &mut course).await {
+            Ok(output) => Ok((output, lease)),
+            Err(stop) => Err(course.failed(stop)),
+        }
     }
 
     /// Runs the steps to a failure.

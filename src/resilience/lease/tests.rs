@@ -1,9 +1,11 @@
 use super::*;
+use crate::resilience::limiter::Taken;
 use crate::resilience::{
-    Aimd, Breaker, Budget, CircuitBreaker, CircuitState, Limiter, RateLimit, RateLimitState, RetryBudget,
-    RetryBudgetState,
+    Advice, Aimd, Breaker, Budget, CircuitBreaker, CircuitState, FailureEvidence, Limiter, Outcome, RateLimit,
+    RateLimitState, RetryBudget, RetryBudgetState,
 };
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tokio::time::advance;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -31,16 +33,14 @@ impl Target {
             budget: Some(self.budget.clone()),
             limiter: Some(self.limiter.clone()),
         };
-        Lease {
-            admission: Some(self.breaker.admit("").await.expect("it admits")),
-            permit: Some(Taken::Permit(self.limiter.acquire_now(60).await.expect("there is room"))),
-            mark: self.budget.try_retry().await,
-            guards: Arc::new(guards),
-            progress: Progress::default(),
-            attempt_started: Instant::now(),
-            timeout: Some(4 * SECOND),
-            max_advised: 60 * SECOND,
-        }
+        let mut lease = Lease::new(&Arc::new(guards), Instant::now());
+        let holding = lease.holding();
+        holding.admission = Some(self.breaker.admit("").await.expect("it admits"));
+        holding.permit = Some(Taken::Permit(self.limiter.acquire_now(60).await.expect("there is room")));
+        holding.mark = self.budget.try_retry().await;
+        holding.timeout = Some(4 * SECOND);
+        holding.max_advised = 60 * SECOND;
+        lease
     }
 
     /// Requests and tokens that are left, and retries in the books; no slot is taken.
@@ -75,7 +75,7 @@ fn fail_once(breaker: &Breaker) {
 async fn success_settles_the_tokens_keeps_the_retry_and_is_a_success_for_the_circuit() {
     let target = shaky();
     let lease = target.lease().await;
-    lease.progress.head();
+    lease.0.progress.head();
     lease.succeed(Some(10));
     assert_eq!(target.left(), (59, 90, 1));
     fail_once(&target.breaker);
@@ -88,7 +88,7 @@ async fn success_settles_the_tokens_keeps_the_retry_and_is_a_success_for_the_cir
 async fn success_without_a_report_lets_the_estimate_stand() {
     let target = shaky();
     let lease = target.lease().await;
-    lease.progress.sent();
+    lease.0.progress.sent();
     lease.succeed(None);
     assert_eq!(target.left(), (59, 40, 1));
 }
@@ -97,7 +97,7 @@ async fn success_without_a_report_lets_the_estimate_stand() {
 async fn an_output_that_turned_out_to_be_a_failure_is_one() {
     let target = shaky();
     let lease = target.lease().await;
-    lease.progress.head();
+    lease.0.progress.head();
     lease.fail(&Verdict::transient("broken_stream"), Some(70));
     assert_eq!((target.left(), target.breaker.state()), ((59, 30, 1), CircuitState::Open));
     assert_eq!(target.failures(), BTreeMap::from([("before", 1), ("broken_stream", 1)]));
@@ -107,7 +107,7 @@ async fn an_output_that_turned_out_to_be_a_failure_is_one() {
 async fn a_failure_that_says_nothing_neither_opens_nor_resets() {
     let target = shaky();
     let lease = target.lease().await;
-    lease.progress.head();
+    lease.0.progress.head();
     lease.fail(&Verdict::permanent("refused"), None);
     assert_eq!((target.left(), target.breaker.state()), ((59, 40, 1), CircuitState::Closed));
     fail_once(&target.breaker);
@@ -128,7 +128,7 @@ async fn dropped_with_nothing_sent_everything_comes_back_and_nothing_is_recorded
 async fn dropped_after_it_was_sent_the_slot_comes_back_and_the_estimate_stays() {
     let target = shaky();
     let lease = target.lease().await;
-    lease.progress.sent();
+    lease.0.progress.sent();
     drop(lease);
     assert_eq!(target.left(), (59, 40, 1));
     assert_eq!(target.failures(), BTreeMap::from([("before", 1)]), "too soon to be evidence");
@@ -139,7 +139,7 @@ async fn dropped_after_a_long_silence_it_is_a_timeout() {
     for (silence, hung) in [(1_999, false), (2_000, true)] {
         let target = shaky();
         let lease = target.lease().await;
-        lease.progress.sent();
+        lease.0.progress.sent();
         advance(Duration::from_millis(silence)).await;
         drop(lease);
         assert_eq!(target.failures().contains_key("request_timeout"), hung);
@@ -151,7 +151,7 @@ async fn dropped_after_a_long_silence_it_is_a_timeout() {
 async fn dropped_after_an_answer_began_it_says_nothing_however_late() {
     let target = shaky();
     let lease = target.lease().await;
-    lease.progress.head();
+    lease.0.progress.head();
     advance(100 * SECOND).await;
     drop(lease);
     assert_eq!(target.failures(), BTreeMap::from([("before", 1)]));
@@ -163,17 +163,17 @@ async fn a_trial_that_is_dropped_gives_its_slot_back() {
     target.breaker.open();
     advance(SECOND).await;
     let lease = target.lease().await;
-    assert!(lease.is_trial() && target.breaker.admit("").await.is_err());
-    lease.progress.sent();
+    assert!(lease.0.is_trial() && target.breaker.admit("").await.is_err());
+    lease.0.progress.sent();
     drop(lease);
     advance(60 * SECOND).await;
     let lease = target.lease().await;
-    assert!(lease.is_trial());
-    lease.progress.sent();
+    assert!(lease.0.is_trial());
+    lease.0.progress.sent();
     lease.succeed(None);
     assert_eq!(target.breaker.state(), CircuitState::Closed);
     advance(60 * SECOND).await;
-    assert!(!target.lease().await.is_trial());
+    assert!(!target.lease().await.0.is_trial());
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,7 +181,7 @@ async fn the_wait_that_the_last_failure_advised_is_the_cooldown_up_to_its_bound(
     for (advised, cooldown) in [(45, 45), (60, 60), (3_600, 60)] {
         let target = shaky();
         let lease = target.lease().await;
-        lease.progress.head();
+        lease.0.progress.head();
         lease.fail(&Verdict { retry: Advice::After(advised * SECOND), ..Verdict::transient("limited") }, None);
         let refusal = target.breaker.admit("").await.expect_err("open");
         assert_eq!(refusal.retry_after(), Some(cooldown * SECOND));
@@ -192,7 +192,7 @@ async fn the_wait_that_the_last_failure_advised_is_the_cooldown_up_to_its_bound(
 async fn the_tag_of_the_last_failure_is_kept_for_refusals() {
     let target = shaky();
     let lease = target.lease().await;
-    lease.progress.head();
+    lease.0.progress.head();
     lease.fail(&Verdict { tag: Some(529), ..Verdict::transient("overloaded") }, None);
     let refusal = target.breaker.admit("").await.expect_err("open");
     assert_eq!((refusal.last_label, refusal.last_tag), (Some("overloaded"), Some(529)));
@@ -202,7 +202,7 @@ async fn the_tag_of_the_last_failure_is_kept_for_refusals() {
 async fn what_is_given_up_has_spent_what_is_known_and_says_nothing_of_the_target() {
     let target = shaky();
     let lease = target.lease().await;
-    lease.progress.sent();
+    lease.0.progress.sent();
     advance(60 * SECOND).await; // silence enough, were it cut off
     lease.abandon(Some(25));
     assert_eq!(target.limiter.state().in_flight, 0);
@@ -210,7 +210,7 @@ async fn what_is_given_up_has_spent_what_is_known_and_says_nothing_of_the_target
     assert_eq!(target.breaker.state(), CircuitState::Closed);
 
     let lease = target.lease().await;
-    lease.progress.head();
+    lease.0.progress.head();
     lease.abandon(Some(25));
     assert_eq!(target.left().1, 75, "of 100 tokens, 60 of which were reserved");
 }

@@ -26,10 +26,11 @@ use crate::resilience::sync::Arc;
 #[must_use = "dropping a permit frees its slot at once"]
 pub struct Permit(Option<Source>);
 
+/// Two words, and not three: it is moved with every answer on its way.
 #[derive(Debug)]
 enum Source {
     Local { limiter: Arc<Local>, tokens: u32 },
-    Shared(Box<dyn SharedPermit>),
+    Shared(Box<Box<dyn SharedPermit>>),
 }
 
 impl Permit {
@@ -39,7 +40,7 @@ impl Permit {
 
     /// A permit of a [`SharedLimiter`](super::SharedLimiter).
     pub fn shared(permit: impl SharedPermit + 'static) -> Self {
-        Self(Some(Source::Shared(Box::new(permit))))
+        Self(Some(Source::Shared(Box::new(Box::new(permit)))))
     }
 
     /// The attempt is over. `Some(n)`: it spent n tokens, and the difference to the estimate is given back, or taken

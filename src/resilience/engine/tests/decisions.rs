@@ -16,7 +16,7 @@ struct Case {
 impl Case {
     fn decide(&self) -> Result<(Duration, bool), Stop> {
         let random = Random::seeded(1);
-        let settings = Effective { retry: &self.retry, timeout: None, random: &random, run: self.run };
+        let settings = Engine { retry: &self.retry, timeout: None, random: &random, run: self.run };
         settings.decide(&self.verdict, self.by, self.index, self.trial, self.sent, Instant::now())
     }
 }
@@ -106,7 +106,7 @@ fn advised_jitter_only_adds_and_at_most_its_share_or_a_second() {
     let random = Random::seeded(7);
     for (wait, share, most) in [(ms(500), 0.1, ms(50)), (ms(500), 1.0, ms(500)), (60 * SECOND, 1.0, SECOND)] {
         let retry = Retry::new(1).advised_jitter(share);
-        let settings = Effective { retry: &retry, timeout: None, random: &random, run: Run::default() };
+        let settings = Engine { retry: &retry, timeout: None, random: &random, run: Run::default() };
         let waits: Vec<_> = (0..200)
             .map(|_| settings.decide(&advises(wait), None, 0, false, true, Instant::now()).expect("it fits").0)
             .collect();
@@ -172,7 +172,7 @@ async fn what_cannot_be_cured_is_not_tried_again() {
 fn chance_is_drawn_only_where_it_is_wanted() {
     let (random, untouched) = (Random::seeded(7), Random::seeded(7));
     let retry = Bench::new(1).retry;
-    let settings = Effective { retry: &retry, timeout: None, random: &random, run: Run::default() };
+    let settings = Engine { retry: &retry, timeout: None, random: &random, run: Run::default() };
     for verdict in [advises(SECOND), Verdict::transient("busy")] {
         assert!(settings.decide(&verdict, None, 0, false, true, Instant::now()).is_ok());
     }
