@@ -1,5 +1,6 @@
 //! How long something small takes, on one thread and on two at once, and what it allocates.
 
+use crate::line::Line;
 use crate::mode::Mode;
 use crate::valgrind;
 use counting_alloc::count;
@@ -17,6 +18,8 @@ const SAMPLES: usize = 51;
 /// How long one of them should take. Long enough for the clock, short enough that most fit between two interruptions even on
 /// a busy machine.
 const SAMPLE: Duration = Duration::from_millis(1);
+/// How often each of two threads passes the line on beside each measurement.
+const TURNS: u32 = 256;
 /// Calls over which allocations are averaged.
 const COUNTED: u32 = 1000;
 
@@ -64,7 +67,7 @@ impl Bench {
     /// A line above the cases that follow.
     pub(crate) fn heading(&self, title: &str) {
         if matches!(self.asked, Asked::Measure { .. }) {
-            println!("\n{title:52} {:>8} {:>8} {:>8} {:>8}", "instr.", "ns", "ns at 2", "allocs");
+            println!("\n{title:52} {:>8} {:>8} {:>8} {:>8} {:>8}", "instr.", "ns", "ns at 2", "line", "allocs");
         }
     }
 
@@ -84,26 +87,27 @@ impl Bench {
             Asked::Measure { wanted, callgrind } if wants(wanted, name) => {
                 let instructions = callgrind.then(|| instructions(name).expect("callgrind counts"));
                 let instructions = instructions.map_or_else(|| "-".to_owned(), |count| format!("{count:.0}"));
-                let (alone, beside, allocations) = self.measure(&on_thread);
-                println!("{name:52} {instructions:>8} {alone:8.1} {beside:8.1} {allocations:8.1}");
+                let (alone, (beside, line), allocations) = self.measure(&on_thread);
+                println!("{name:52} {instructions:>8} {alone:8.1} {beside:8.1} {line:8.1} {allocations:8.1}");
             }
             Asked::Measure { .. } | Asked::Run { .. } => {}
         }
     }
 
-    /// Nanoseconds on one thread, on each of two, and allocations.
-    fn measure<F: FnMut()>(&self, on_thread: &(impl Fn() -> F + Sync)) -> (f64, f64, f64) {
+    /// Nanoseconds on one thread, on each of two with what their line took, and allocations.
+    fn measure<F: FnMut()>(&self, on_thread: &(impl Fn() -> F + Sync)) -> (f64, (f64, f64), f64) {
         let mut run = on_thread();
         let calls = calls(&mut run);
         let before = count();
         (0..COUNTED).for_each(|_| run());
         let allocated = u32::try_from((count() - before).calls).unwrap_or(u32::MAX);
         drop(run);
-        (self.median(1, calls, on_thread), self.median(2, calls, on_thread), f64::from(allocated) / f64::from(COUNTED))
+        let allocations = f64::from(allocated) / f64::from(COUNTED);
+        (self.median(1, calls, on_thread).0, self.median(2, calls, on_thread), allocations)
     }
 
-    /// Nanoseconds a call, on the slowest of `threads` that work at the same time.
-    fn median<F: FnMut()>(&self, threads: usize, calls: u32, on_thread: &(impl Fn() -> F + Sync)) -> f64 {
+    /// Nanoseconds a call, on the slowest of `threads` that work at the same time; and those of their line.
+    fn median<F: FnMut()>(&self, threads: usize, calls: u32, on_thread: &(impl Fn() -> F + Sync)) -> (f64, f64) {
         self.middle(threads, || {
             let mut run = on_thread();
             move |start: &Barrier| {
@@ -140,28 +144,33 @@ impl Bench {
                         }
                     })
                 };
-                println!("{name:52} {:>8} {:8.1} {:8.1} {:>8}", "-", median(1), median(2), "-");
+                let (alone, (beside, line)) = (median(1).0, median(2));
+                println!("{name:52} {:>8} {alone:8.1} {beside:8.1} {line:8.1} {:>8}", "-", "-");
             }
             Asked::Measure { .. } | Asked::Run { .. } => {}
         }
     }
 
-    /// The median of what the slowest of `threads` measures at a time. They start each measurement together.
-    fn middle<S: FnMut(&Barrier) -> f64>(&self, threads: usize, on_thread: impl Fn() -> S + Sync) -> f64 {
-        let start = Barrier::new(threads);
+    /// The median of what the slowest of `threads` measures at a time. They start each measurement together; two of them
+    /// pass a line to and fro before it, of which the median is the second.
+    fn middle<S: FnMut(&Barrier) -> f64>(&self, threads: usize, on_thread: impl Fn() -> S + Sync) -> (f64, f64) {
+        let (start, line) = (Barrier::new(threads), Line::default());
         let worker = || {
             let _entered = self.runtime.enter();
-            let mut sample = on_thread();
-            (0..SAMPLES).map(|_| sample(&start)).collect::<Vec<f64>>()
+            let (mut play, mut sample) = (line.player(), on_thread());
+            let mut apart = || {
+                start.wait();
+                nanos(time(&mut || play(TURNS), 1), 2 * TURNS)
+            };
+            let once = |_| (if threads == 2 { apart() } else { 0.0 }, sample(&start));
+            (0..SAMPLES).map(once).collect::<Vec<(f64, f64)>>()
         };
-        let by_thread: Vec<Vec<f64>> = std::thread::scope(|scope| {
+        let by_thread: Vec<Vec<(f64, f64)>> = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
             workers.into_iter().map(|worker| worker.join().expect("a case does not panic")).collect()
         });
-        let slowest = |sample: usize| by_thread.iter().map(|thread| thread[sample]).fold(f64::MIN, f64::max);
-        let mut samples: Vec<f64> = (0..SAMPLES).map(slowest).collect();
-        samples.sort_by(f64::total_cmp);
-        samples[SAMPLES / 2]
+        let slowest = |sample: usize| by_thread.iter().map(|thread| thread[sample].1).fold(f64::MIN, f64::max);
+        (median((0..SAMPLES).map(slowest)), median(by_thread[0].iter().map(|sample| sample.0)))
     }
 
     /// Times something large, by each of `parts` that it has. `work` says what took how long; the fastest of five counts.
@@ -220,6 +229,12 @@ fn calls(run: &mut impl FnMut()) -> u32 {
         calls *= 2;
     }
     calls
+}
+
+fn median(samples: impl Iterator<Item = f64>) -> f64 {
+    let mut samples: Vec<f64> = samples.collect();
+    samples.sort_by(f64::total_cmp);
+    samples[samples.len() / 2]
 }
 
 fn nanos(took: Duration, calls: u32) -> f64 {

@@ -3,6 +3,7 @@
 //! `README.md` in the folder above says how to run it and what the columns mean.
 
 mod bench;
+mod line;
 #[path = "../support/mode.rs"]
 mod mode;
 mod peers;

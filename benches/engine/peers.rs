@@ -22,6 +22,16 @@ const LONG: Duration = Duration::from_secs(30);
 /// What the machine and the runtime ask for what every design is made of.
 pub(crate) fn yardsticks(bench: &Bench) {
     bench.heading("yardsticks");
+    bench.case("a thousand steps, six at a time", || {
+        || {
+            let [mut one, mut two] = black_box([(1_u64, 2_u64, 3_u64); 2]);
+            for n in 0..167 {
+                one = (black_box(one.0 + n), one.1 ^ (one.0 + n), one.2 + (one.1 ^ n));
+                two = (black_box(two.0 ^ n), two.1 + (two.0 ^ n), two.2 ^ (two.1 + n));
+            }
+            black_box([one, two]);
+        }
+    });
     let counter = AtomicU64::new(0);
     bench.case("atomic add", || {
         || {
