@@ -7,10 +7,10 @@ use tokio::time::Instant;
 
 /// What a call holds while it lives: the circuit's admission, the limiter's permit, the mark of a retry in the budget.
 ///
-/// It comes with a success. Settle it when the use of the output ends: at once for a reply, at
-/// its end for a stream. Dropping it settles it by how far the attempt came: if nothing was sent everything comes back and
-/// nothing is recorded; otherwise the permit's estimate stays, and the circuit records a failure only if there was no answer
-/// for as long as [`hang_evidence`](super::CircuitBreaker::hang_evidence).
+/// It comes with a success. Settle it when the use of the output ends: at once for a reply, at its end for a stream. Dropping
+/// it settles it by how far the attempt came: if nothing was sent everything comes back and nothing is recorded; otherwise
+/// the permit's estimate stays, and the circuit records a failure only if there was no answer for as long as
+/// [`hang_evidence`](super::CircuitBreaker::hang_evidence).
 #[derive(Debug)]
 #[must_use = "a lease that is dropped counts as cut off"]
 pub struct Lease(Holding<Arc<Guards>>);
