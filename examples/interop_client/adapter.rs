@@ -39,6 +39,8 @@ pub(crate) struct Subject {
     pub model: String,
     /// The key that the server knows; for Bedrock `ID:SECRET`.
     pub key: String,
+    /// Whether each request has a connection of its own.
+    pub connects_anew: bool,
 }
 
 impl Subject {
@@ -46,6 +48,11 @@ impl Subject {
     pub(crate) fn with_wrong_key(&self) -> Self {
         let id = self.key.split_inclusive(':').next().filter(|id| id.ends_with(':')).unwrap_or_default();
         Self { key: format!("{id}not-the-key"), ..self.clone() }
+    }
+
+    /// The same, for a server that ends connections without a word: what is asked on one that it is about to end is lost.
+    pub(crate) fn connecting_anew(&self) -> Self {
+        Self { connects_anew: true, ..self.clone() }
     }
 
     /// The same, asking another model.
@@ -58,7 +65,12 @@ impl Subject {
         let target = Target::new(self.adapter()?, &self.model)
             .retry(Retry::new(retries).base_delay(Duration::from_millis(100)))
             .timeout(timeout);
-        Ok(Client::builder(target).build()?)
+        let mut client = Client::builder(target);
+        if self.connects_anew {
+            let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+            client = client.http_client(http.retry(reqwest::retry::never()).pool_max_idle_per_host(0).build()?);
+        }
+        Ok(client.build()?)
     }
 
     fn adapter(&self) -> Result<Arc<dyn Provider>, String> {

@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LIMIT: u32 = 24;
 
 pub(crate) async fn play(subject: &Subject, report: &mut Report) -> Result<(), Fault> {
+    // llama.cpp's server keeps no connection after a stream, whatever it says: see `Preset`'s `LLAMA_CPP`.
+    let subject = &subject.connecting_anew();
     let client = subject.client(PATIENCE, 0)?;
     let mut said = Vec::new();
     for way in Way::BOTH {

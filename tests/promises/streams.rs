@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use steadfast::chat::{Chunk, FinishReason};
 use steadfast::observe::{CallOutcome, Event, EventKind};
+use steadfast::provider::OpenAiCompatible;
 use steadfast::record::{Issues, Silence};
 use steadfast::resilience::{CircuitBreaker, CircuitState, RateLimit};
-use steadfast::testing::{Answer, Fault, MemoryTransport, Mishap, Piece};
-use steadfast::{Call, Client, ErrorKind, LlmError, ReplyStream};
+use steadfast::testing::{Answer, FakeProvider, Fault, MemoryTransport, Mishap, Piece};
+use steadfast::{Call, Client, ErrorKind, LlmError, ReplyStream, Target};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -463,4 +464,21 @@ async fn a_reader_that_stops_holds_the_server_back() {
     sleep(Duration::from_secs(60)).await;
     assert_eq!(provider.exchanges_open(), 1);
     assert_eq!(stream.next().await.expect("a chunk").expect("no error").text(), "10 ");
+}
+
+#[tokio::test]
+async fn a_server_that_ends_connections_without_a_word_is_asked_on_a_new_one_each_time() {
+    let provider = FakeProvider::openai().otherwise(words()).start().await.expect("a port is free");
+    for (adapter, reused) in
+        [(OpenAiCompatible::preset("vllm"), [false, true]), (OpenAiCompatible::preset("llama.cpp"), [false, false])]
+    {
+        let adapter = adapter.expect("a known server").base_url(&provider.base_url());
+        let client = built(Client::builder(Target::new(adapter, "local")));
+        for _ in reused {
+            reply(&client, "hi").await;
+        }
+        let journal = provider.journal();
+        let last_two: Vec<bool> = journal[journal.len() - 2..].iter().map(|received| received.reused).collect();
+        assert_eq!(last_two, reused);
+    }
 }
