@@ -129,6 +129,7 @@ impl Breaker {
         self.ask(key, Instant::now()).get().await
     }
 
+    /// [`admit`](Self::admit), as of `now`.
     #[inline]
     pub(crate) fn admit_at<'a>(&'a self, key: &'a str, now: Instant) -> Answer<'a, Result<Admission, CircuitRefusal>> {
         match self.admit_freely() {
@@ -146,7 +147,7 @@ impl Breaker {
 
     /// Admission where it takes a lock, a look-up or a wait.
     #[inline(never)]
-    fn ask<'a>(&'a self, key: &'a str, now: Instant) -> Answer<'a, Result<Admission, CircuitRefusal>> {
+    pub(crate) fn ask<'a>(&'a self, key: &'a str, now: Instant) -> Answer<'a, Result<Admission, CircuitRefusal>> {
         match &self.arm {
             Arm::Single(circuit) => Answer::Now(circuit.admit(now).map(|ticket| {
                 if ticket.trial {

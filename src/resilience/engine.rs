@@ -49,7 +49,7 @@ impl<'a> Engine<'a> {
                 if let Some(admission) = breaker.admit_freely() {
                     holding.admission = Some(admission);
                 } else {
-                    let answer = match breaker.admit_at(run.key, now) {
+                    let answer = match breaker.ask(run.key, now) {
                         Answer::Now(answer) => answer,
                         asking @ Answer::Later(_) => self.asked(asking, &mut now, timer.as_mut()).await?,
                     };

@@ -13,9 +13,8 @@ use crate::resilience::{
 };
 use futures_core::future::BoxFuture;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
